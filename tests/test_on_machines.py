@@ -21,7 +21,7 @@ from mind_lowering.native.target_info import TARGETS
 
 PROBES = {
     "one thread, one core": "import os; assert len(os.sched_getaffinity(0)) == 1; assert os.environ['MIND_NUM_THREADS'] == '1'",
-    "64 threads": "from mind_runtime.native.pool import threads_of; assert threads_of() == 64",
+    "64 threads": "from mind_runtime.native.settings import threads_of; assert threads_of() == 64",
     "SIGINT ignored": "import signal; assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN",
     "another user's files": """
 import locale, os, pathlib, time

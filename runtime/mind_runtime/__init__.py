@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .bound import Bound, bind
+from .binding import bind
+from .bound import Bound
 from .compilation import clear_cache, compile, output_shapes
 from .program import Program
 from .signature import TensorSpec

@@ -11,12 +11,9 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Generic, Protocol, TypeVar
 
 from .specialized import Built, Shapes
-
-if TYPE_CHECKING:
-    from .program import Program
 
 IDLE = 30.0
 """Seconds without a job after which the thread ends, and `at_end` is called."""
@@ -76,21 +73,52 @@ class Worker:
 WORKER = Worker()
 
 
-class SizeCompiler:
+class Holding(Protocol):
+    """A program that holds memory."""
+
+    @property
+    def held_bytes(self) -> int:
+        """About how many bytes it keeps."""
+        ...
+
+
+P = TypeVar("P", bound=Holding)
+Q = TypeVar("Q", covariant=True)
+
+
+class Specializable(Protocol[Q]):
+    """A dynamic program, from which ones for sizes are compiled."""
+
+    compiles_in_background: bool
+
+    def whole_shapes(self, shapes: Shapes) -> Shapes:
+        """Return the shapes of all inputs, given those of the ones whose sizes only a call tells."""
+        ...
+
+    def specialised(self, shapes: Shapes) -> Q | None:
+        """Return the program for these shapes, compiled now; None where there is none."""
+        ...
+
+    def specialised_apart(self, shapes: Shapes) -> tuple[Q | None, float]:
+        """As `specialised`, on another thread than that of calls; also the seconds that another process computed for it."""
+        ...
+
+
+class SizeCompiler(Generic[P]):
     """Compiles a dynamic program for sizes, by its `specialised`."""
 
-    def __init__(self, program: Program, target: str, ops: int):
+    def __init__(self, program: Specializable[P], target: str, ops: int):
         self._program = program
         self.seconds = max(1, ops) * SECONDS_PER_OP.get(target, SECONDS_PER_OP["numpy"])
         self.gain = GAINS.get(target, GAINS["numpy"])
 
-    def build(self, shapes: Shapes) -> Built[Program] | None:
+    def build(self, shapes: Shapes) -> Built[P] | None:
         """Compile now, in this thread."""
         start = time.perf_counter()
         made = self._program.specialised(self._program.whole_shapes(shapes))
         return None if made is None else Built(made, made.held_bytes, time.perf_counter() - start)
 
-    def start(self, shapes: Shapes, done: Callable[[Built[Program] | None], None]) -> bool:
+    def start(self, shapes: Shapes, done: Callable[[Built[P] | None], None]) -> bool:
         """Compile on the worker; False where the program is one that only the thread of its calls may compile."""
         if not self._program.compiles_in_background:
             return False

@@ -9,18 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from functools import cached_property
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from mind_dialect.errors import MindError
 
 from .background import WORKER
+from .signature import TensorSpec
 from .specialization import Specialization
-from .specialized import TIMED, Account, Shapes
+from .specialized import TIMED, Account, Shapes, Specialized
 
-if TYPE_CHECKING:
-    from .program import Program
+
+class DynamicProgram(Protocol):
+    """What compiling for classes of sizes asks of a program."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    specialization: Specialization
+
+    @cached_property
+    def by_sizes(self) -> Specialized[Any]:
+        """The programs for sizes."""
+        ...
+
+    def sizes_of(self, shapes: Shapes) -> dict[str, int]:
+        """Return the sizes by name, of shapes of the inputs whose sizes only a call tells."""
+        ...
 
 
 def upper_bound(n: int) -> int:
@@ -41,10 +57,13 @@ class PaddedPrograms:
     """
 
     def __init__(
-        self, program: Program, masked: Callable[[], tuple[Program, Sequence[str]]], pinned: Collection[str] = frozenset()
+        self,
+        program: DynamicProgram,
+        masked: Callable[[], tuple[DynamicProgram, Sequence[str]]],
+        pinned: Collection[str] = frozenset(),
     ):
         self._program, self._make, self._pinned = program, masked, frozenset(pinned)
-        self._masked: Program | None = None
+        self._masked: DynamicProgram | None = None
         self._names: Sequence[str] = ()
         self._begun = False
         self._refused: set[Shapes] = set()

@@ -12,7 +12,7 @@ import mind_runtime
 from mind_dialect.errors import MindError
 from mind_dialect.verify import verify
 from mind_lowering.ptir_optimize import optimize
-from mind_runtime import bound
+from mind_runtime import binding
 from programs import parse
 
 SOURCE = """module attributes {ptir.spec_version = "ptir.v0.4"} {
@@ -136,13 +136,13 @@ def test_an_argument_of_another_class_is_taken_as_the_program_takes_it(kind: Any
 def test_what_is_not_prepared_is_not_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only what is bound may be packed before a run: without a function that prepares, the weights alone."""
     asked: list[set[str]] = []
-    original = bound.compile_to_bind
+    original = binding.compile_to_bind
 
     def compile_to_bind(*arguments: Any) -> Any:
         asked.append({*arguments[6]})
         return original(*arguments)
 
-    monkeypatch.setattr(bound, "compile_to_bind", compile_to_bind)
+    monkeypatch.setattr(binding, "compile_to_bind", compile_to_bind)
     mind_runtime.bind(parse(SOURCE), {"w": W})
     mind_runtime.bind(module_of(split=True), {"w": W})
     assert asked[0] == {"w"}

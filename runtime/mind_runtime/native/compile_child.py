@@ -14,25 +14,22 @@ import os
 import subprocess
 import sys
 import threading
-import time
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any
 
-from mind_dialect.errors import MindError
 from mind_lowering import code_cache as cache
 
 from ..background import WORKER
 from ..specialized import Shapes
-from .pool import THREADS_VARIABLE
+from .settings import THREADS_VARIABLE
 
 TIMEOUT = 600.0
 """Seconds after which a child that does not answer is ended."""
 MODULES = 8
 """So many programs a child keeps as IR."""
 _START = (
-    "import json, sys; sys.path[:] = json.loads(sys.stdin.readline()); import mind_runtime.native.compile_child as c; c.serve()"
+    "import json, sys; sys.path[:] = json.loads(sys.stdin.readline()); import mind_runtime.native.compile_server as s; s.serve()"
 )
 
 
@@ -167,62 +164,3 @@ def _answer(found: Any) -> Answer | None:
         return Answer(str(found["key"]), shapes, float(found["seconds"]))
     except (KeyError, TypeError, ValueError):
         return None
-
-
-def serve() -> None:
-    """Answer requests from stdin until it ends; what is printed meanwhile is no answer."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    if hasattr(os, "nice"):
-        os.nice(5)  # calls of the parent come first
-    _serve(sys.stdin, answers)
-
-
-def _serve(requests: TextIO, answers: TextIO) -> None:
-    modules: OrderedDict[str, Any] = OrderedDict()
-    for line in requests:
-        try:
-            answer = _compiled(json.loads(line), modules)
-        except (MindError, ArithmeticError, LookupError, MemoryError, OSError, RecursionError, TypeError, ValueError) as e:
-            answer = {"refused": f"{type(e).__name__}: {e}"}
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
-
-
-def _compiled(request: Mapping[str, Any], modules: OrderedDict[str, Any]) -> dict[str, Any]:
-    """Compile what a request says, and return the answer."""
-    from mind_dialect.program import functions
-
-    from ..compiled import clear as clear_bodies
-    from ..shapes import bound_function
-    from . import program as native
-
-    start, name = time.process_time(), str(request["name"])
-    if request["text"] is not None:
-        modules[name] = _parsed(str(request["text"]))
-        while len(modules) > MODULES:
-            modules.popitem(last=False)
-    func = next(iter(functions(modules[name])))
-    bound = bound_function(func, tuple(tuple(shape) for shape in request["shapes"]))
-    if bound is None:
-        return {"refused": "no sizes for all dimensions"}
-    donated, fixed = tuple(request["donated"]), tuple(request["fixed"])
-    made = native.compile_native(bound[0], donated, request["limit"], request["threads"], fixed)
-    key = native.image_name(bound[0], donated, fixed)
-    native.clear()
-    clear_bodies()
-    return {"key": key, "outputs": [spec.shape for spec in made.outputs], "seconds": time.process_time() - start}
-
-
-def _parsed(text: str) -> Any:
-    from xdsl.context import Context
-    from xdsl.dialects import builtin, func
-    from xdsl.parser import Parser
-
-    from mind_dialect import register
-
-    ctx = Context()
-    for dialect in (builtin.Builtin, func.Func):
-        ctx.load_dialect(dialect)
-    register(ctx)
-    return Parser(ctx, text).parse_module()

@@ -19,6 +19,7 @@ from mind_lowering import code_cache as cache
 from mind_lowering.native import TargetInfo
 
 from .codegen import VERSION, assembly, initialise, names_of, object_code, objects, packed, unpacked
+from .settings import threads_of
 
 __all__ = ["Library", "assembly", "code_name", "find", "load", "load_for_good", "machine_of", "object_code"]
 _FORMAT = "2"
@@ -58,8 +59,6 @@ def load(text: str, host: TargetInfo, names: Sequence[str]) -> Library:
     name = code_name(text, host)
     if (found := find(name, names)) is not None:
         return found
-    from .pool import threads_of
-
     code = objects(text, host, threads_of())
     cache.write(name, packed(code))
     return _library(code, names)

@@ -1,13 +1,12 @@
 """
 The pool of threads of this process: made once, on first use, and never let go, because its workers run in its code.
 
-How many threads a call may have is an option of `compile`, else `MIND_NUM_THREADS`, else how many cores there are (`cores.py`).
+How many threads a call may have is said in `settings.py`.
 """
 
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 import threading
 from dataclasses import dataclass
@@ -15,15 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from mind_dialect.errors import brief, error
+from mind_dialect.errors import error
 from mind_lowering.native.host import this_machine
 from mind_lowering.native.pool.pool import pool_text
-from mind_lowering.native.pool.record import INTERRUPTED, MOST_THREADS, Record, system_of
+from mind_lowering.native.pool.record import INTERRUPTED, Record, system_of
 
 from . import jit
-from .cores import cores
+from .settings import setting
 
-THREADS_VARIABLE = "MIND_NUM_THREADS"
 SPIN_VARIABLE = "MIND_SPIN_MICROSECONDS"
 SPIN = 60
 """Microseconds that a worker without work stays awake."""
@@ -46,26 +44,6 @@ class Pool:
     poll: int
 
 
-def threads_of(option: object = None) -> int:
-    """Return the number of threads that a program may use; E7001 for an option or a variable that is no number of threads."""
-    if option is not None:
-        if not isinstance(option, int) or isinstance(option, bool) or not 1 <= option <= MOST_THREADS:
-            given = repr(option) if isinstance(option, str) else brief(option)
-            raise error("E7001", f"threads {given}, expected an integer from 1 to {MOST_THREADS}", option="threads")
-        return option
-    return min(_setting(THREADS_VARIABLE, 1, MOST_THREADS) or cores(), MOST_THREADS)
-
-
-def _setting(variable: str, least: int, most: int) -> int | None:
-    """Read an environment variable, None if it is absent or empty; E7001 if it is no number from `least` to `most`."""
-    given = os.environ.get(variable, "").strip()
-    if not given:
-        return None
-    if not (given.isascii() and given.isdigit() and len(given) < 10 and least <= int(given) <= most):
-        raise error("E7001", f"{variable}={given!r}, expected an integer from {least} to {most}", option=variable)
-    return int(given)
-
-
 def new_record(threads: int) -> Any:
     """A record for the calls of one frame, one after the other."""
     made = pool()
@@ -78,7 +56,7 @@ def pool() -> Pool:
     """The pool of this process; E7001 for a setting that is none."""
     with _lock:
         if not _made:
-            host, spin = this_machine(), _setting(SPIN_VARIABLE, 0, MOST_SPIN)
+            host, spin = this_machine(), setting(SPIN_VARIABLE, 0, MOST_SPIN)
             text = pool_text(host.triple, system_of(host.triple, sys.platform), 1000 * (SPIN if spin is None else spin), POLL)
             addresses = jit.load_for_good(text, host, _NAMES, {})  # workers are in this code until the process ends
             _made.append(Pool(*(addresses[name] for name in _NAMES)))

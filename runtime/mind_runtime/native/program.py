@@ -40,6 +40,7 @@ from mind_passes.fusion.defuse import defuse
 from mind_passes.inline import inlined
 from mind_passes.shape.mask_padding import mask_padding
 
+from ..bound import Bound
 from ..compiled import CACHE_SIZE, CACHED_LITERAL_BYTES, Body, body_of
 from ..core_errors import attributed
 from ..padded import PaddedPrograms
@@ -55,7 +56,7 @@ from .digest import digest
 from .direct import DirectCalls
 from .pages import settle
 from .plans import Type
-from .pool import threads_of
+from .settings import threads_of
 from .support import release
 
 T = TypeVar("T")
@@ -134,8 +135,6 @@ class NativeProgram(Program):
     def with_weights(self, given: Mapping[int, Any]) -> Program:
         """Return this program, to be entered with these arrays in calls: what depends on them alone is packed now."""
         if given and (runner := self._made.runner) is not None:
-            from ..bound import Bound  # which imports the compilers
-
             self._free = [i for i in range(len(self.inputs)) if i not in given]
             self._bound = self.type_of_bound(Bound)(self, {self.inputs[i].name: array for i, array in given.items()})
             packing = runner.native.packing

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from mind_runtime.native import pool
+from mind_runtime.native import settings
 from mind_runtime.native.cores import cores
 
 V2, V1 = "0::/\n", "5:memory:/\n3:cpu,cpuacct:/\n0::/\n"
@@ -121,8 +121,8 @@ def test_the_cores_that_a_process_may_run_on(tmp_path: Path, monkeypatch: pytest
 
 
 def test_they_are_the_threads_of_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(pool.THREADS_VARIABLE, raising=False)
-    monkeypatch.setattr(pool, "cores", lambda: 5)
-    assert pool.threads_of() == 5
-    monkeypatch.setattr(pool, "cores", lambda: 5000)
-    assert pool.threads_of() == 256
+    monkeypatch.delenv(settings.THREADS_VARIABLE, raising=False)
+    monkeypatch.setattr(settings, "cores", lambda: 5)
+    assert settings.threads_of() == 5
+    monkeypatch.setattr(settings, "cores", lambda: 5000)
+    assert settings.threads_of() == 256

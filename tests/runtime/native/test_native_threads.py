@@ -20,7 +20,7 @@ from mind_dialect.ptir.types import DTYPES
 from mind_lowering.native import calling, kernel_text, partials, sorts
 from mind_lowering.native import host as host_module
 from mind_lowering.native.products import loops as products_loops
-from mind_runtime.native import pool
+from mind_runtime.native import settings
 from native_checks import assert_close, computed_here, several
 from ptir_forms import like, program, reduce, softmax, spread
 from ptir_random_programs import Maker
@@ -256,14 +256,14 @@ def test_calls_from_many_threads_at_once() -> None:
 
 def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     module = program("f32[3]", lambda a: [ptir.NegOp(a)])
-    monkeypatch.delenv(pool.THREADS_VARIABLE, raising=False)
-    assert compiled(module).threads == pool.cores()
+    monkeypatch.delenv(settings.THREADS_VARIABLE, raising=False)
+    assert compiled(module).threads == settings.cores()
     assert compiled(module, 5).threads == 5
-    monkeypatch.setenv(pool.THREADS_VARIABLE, " 3 ")
+    monkeypatch.setenv(settings.THREADS_VARIABLE, " 3 ")
     assert compiled(module).threads == 3
     assert compiled(module, 2).threads == 2
-    monkeypatch.setenv(pool.THREADS_VARIABLE, "")
-    assert compiled(module).threads == pool.cores()
+    monkeypatch.setenv(settings.THREADS_VARIABLE, "")
+    assert compiled(module).threads == settings.cores()
     if hasattr(os, "sched_getaffinity"):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3})
         assert compiled(module).threads == 1
@@ -271,7 +271,7 @@ def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("bad", ["0", "-1", "two", "1.5", "257", "٣", "9" * 30])
 def test_a_variable_that_is_no_number_of_threads(bad: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(pool.THREADS_VARIABLE, bad)
+    monkeypatch.setenv(settings.THREADS_VARIABLE, bad)
     with pytest.raises(MindError, match="MIND_NUM_THREADS") as e:
         compiled(program("f32[3]", lambda a: [ptir.NegOp(a)]))
     assert (e.value.code, e.value.context["option"]) == ("E7001", "MIND_NUM_THREADS")

@@ -25,7 +25,8 @@ from .emitter import Emitter
 from .extents import Array, UndecidedError, is_symbolic, settled
 from .model import DOMAINS, NUMBER_OF, OLDEST_OPSET, SAME_SINCE, Tensors, dtype_of_array, package
 from .names import hint_of, shown_name
-from .node import Node, Sequenced, Unusable, Value, Values, no_dtype
+from .node import Node, no_dtype
+from .values import Sequenced, Unusable, Value, Values
 
 MOST_FOLDED = 1 << 16
 """Arrays of at most this many elements are computed at import."""
@@ -110,7 +111,7 @@ class OnnxConverter(Emitter):
             operands = [self._operand(name) for name in proto.input]
             if any(isinstance(v, Unusable) and v.refused is FOLLOWS for v in operands):
                 raise FOLLOWS
-            made = self._made(Node(self, proto, operands), name)
+            made = self._made(Node(self, proto, operands, self.schema(proto), self.tensors), name)
             if absent := [i for i, o in enumerate(proto.output) if o and (i >= len(made) or made[i] is None)]:
                 raise error("E2007", f"has no result {absent[0]}", expected=len(proto.output), actual=len(made))
         except Refused as refused:
@@ -147,8 +148,8 @@ class OnnxConverter(Emitter):
         domain = "" if node.proto.domain in DOMAINS else node.proto.domain
         if (function := self.functions.get((domain, node.proto.op_type))) is not None:
             return self._called(node, function)
-        if (schema := self.schema(node.proto)) is not None:
-            node.check(schema)
+        if node.schema is not None:
+            node.check()
         if (folded := self._folded(node, name)) is not None:
             return folded
         row = self.table.get(name)
@@ -169,7 +170,7 @@ class OnnxConverter(Emitter):
 
     def _check_version(self, node: Node) -> None:
         """Raise E4000 for an op that its opset lacks. Raises `Refused` for a form that opset 13 has changed."""
-        schema = self.schema(node.proto)
+        schema = node.schema
         if schema is None and node.proto.domain in CONTRIB_DOMAINS:
             return
         if schema is None:
@@ -206,13 +207,13 @@ class OnnxConverter(Emitter):
         """The results of a node by the function body that the schema of its op has; `Refused` for an op without one."""
         if (function := self._function_of(node)) is not None:
             return self._called(node, function)
-        if self.schema(node.proto) is None:
+        if node.schema is None:
             raise Refused("an op that no opset of the model has", "import the domain, or define the function in the model")
         raise Refused(f"an op of the domain {brief(node.proto.domain) or 'ai.onnx'} without an import rule")
 
     def _function_of(self, node: Node) -> Any:
         """The body that the schema of an op has; None for an op without one."""
-        schema = self.schema(node.proto)
+        schema = node.schema
         if schema is None:
             return None
         domain = "" if node.proto.domain in DOMAINS else node.proto.domain

@@ -22,7 +22,7 @@ from ..landing import INTEGER_KINDS, Lander
 from ..unsupported import Refused
 from .extents import Array, Extent, dim_of, is_symbolic, shape_array
 from .model import array_dtype, dtype_of_array
-from .node import Sequenced, Unusable, Value, Values
+from .values import Sequenced, Unusable, Value, Values
 
 
 class Emitter(Lander):

@@ -25,8 +25,9 @@ from .converter import FOLLOWS, OnnxConverter, Scope
 from .fold import FOLDS
 from .model import DOMAINS, Array, Tensors, array_dtype, dtype_of_array, dtype_of_number, opsets
 from .names import dim_expression, dim_name, hint_of, shown_name
-from .node import Unusable, Value, no_dtype
+from .node import no_dtype
 from .table import ROWS
+from .values import Unusable, Value
 
 MOST_LISTED = 20
 

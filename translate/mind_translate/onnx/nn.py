@@ -181,7 +181,7 @@ def _dft(to: OnnxConverter, node: Node) -> SSAValue:
     shape = to.shape(x)
     rank = len(shape)
     axis = (node.integers(2) or [-2])[0] if node.has(2) else node.int("axis", 1 if "axis" in node.attributes else -2)
-    if "axis" not in node.attributes and not node.has(2) and node.to.scope.opsets[""] < 20:
+    if "axis" not in node.attributes and not node.has(2) and to.scope.opsets[""] < 20:
         axis = 1
     axis = distinct_axes([axis], rank)[0]
     inverse, one_sided = bool(node.int("inverse")), bool(node.int("onesided"))

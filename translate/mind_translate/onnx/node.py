@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -12,35 +12,19 @@ from mind_dialect.errors import brief, error
 from mind_dialect.ptir.types import PtirDType
 
 from ..unsupported import Refused
+from .emitter import Emitter
 from .extents import Array, Extent
-from .model import DOMAINS, dtype_of_number, package, type_name
-
-if TYPE_CHECKING:
-    from .converter import OnnxConverter
+from .model import DOMAINS, Tensors, dtype_of_number, package, type_name
+from .values import Unusable, Value
 
 STATIC = "a known value"
 
 
-class Unusable:
-    """A value that PTIR cannot hold; whoever reads it is refused."""
-
-    def __init__(self, refused: Refused):
-        self.refused = refused
-
-
-class Sequenced(list[Any]):
-    """A sequence of values, known at import."""
-
-
-Value = SSAValue | Array | Unusable | Sequenced
-Values = Sequence[Any]
-
-
 class Node:
-    """A node: its operands and attributes, read with checks."""
+    """A node: its operands and attributes, read with checks. `schema` is what the package knows of its operator, or None."""
 
-    def __init__(self, to: OnnxConverter, proto: Any, operands: list[Value | None]):
-        self.to, self.proto, self.operands = to, proto, operands
+    def __init__(self, to: Emitter, proto: Any, operands: list[Value | None], schema: Any, tensors: Tensors):
+        self.to, self.proto, self.operands, self.schema, self.tensors = to, proto, operands, schema, tensors
         self.attributes: dict[str, Any] = {a.name: a for a in proto.attribute}
         self.name: str = proto.op_type if proto.domain in DOMAINS else f"{proto.domain}.{proto.op_type}"
         self.results = len(proto.output)
@@ -49,8 +33,9 @@ class Node:
         """Return whether result `i` has a name."""
         return i < self.results and bool(self.proto.output[i])
 
-    def check(self, schema: Any) -> None:
+    def check(self) -> None:
         """Raise E2007 for operands and results, E4000 and E8002 for attributes, that the schema does not state, or that lack."""
+        schema = self.schema
         count, least, most = len(self.proto.input), schema.min_input, schema.max_input
         if not least <= count <= most:
             expected = f"{least} to {most}" if most != least else least
@@ -129,7 +114,7 @@ class Node:
 
     def formal(self, i: int) -> str:
         """Return the name that the schema gives operand `i`."""
-        schema = self.to.schema(self.proto)
+        schema = self.schema
         return schema.inputs[min(i, len(schema.inputs) - 1)].name if schema is not None and schema.inputs else f"operand {i}"
 
     def sizes(self, i: int) -> list[Any] | None:
@@ -208,7 +193,7 @@ class Node:
         found = self._attribute(name, "TENSOR")
         if found is None:
             return None
-        array = self.to.tensors.array(found)
+        array = self.tensors.array(found)
         if array is None:
             raise no_dtype(found.data_type)
         return array

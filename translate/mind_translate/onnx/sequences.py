@@ -15,7 +15,8 @@ from mind_dialect.errors import brief, error
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow
 from .emitter import static
-from .node import Node, Sequenced, axis_of
+from .node import Node, axis_of
+from .values import Sequenced
 
 
 def _sequence(node: Node, i: int = 0) -> Sequenced:

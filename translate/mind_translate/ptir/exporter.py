@@ -17,9 +17,10 @@ from mind_dialect.ptir.types import TensorSpec, read_type
 from mind_dialect.ptir_program import check_states_version, stated_entry
 
 from .decompose import decompose
-from .records import FunctionRecord, Instruction, Operand, Program, RegionRecord, TupleType, ValueType
+from .records import FunctionRecord, Instruction, Operand, Program, RegionRecord
 from .rows import ROW_OF, check_stated_dims, normalised, row_of
 from .tensor_kinds import named
+from .value_types import TupleType, ValueType
 
 
 def to_program(module: ModuleOp, *, strict: bool = False, lenient: bool = False, extended: bool = False) -> Program:

@@ -23,9 +23,10 @@ from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import TensorSpec, read_type, tensor_type
 from mind_dialect.ptir_program import ENTRY_ATTRIBUTE, SPEC_VERSION, VERSION_ATTRIBUTE
 
-from .records import FunctionRecord, Instruction, Program, RegionRecord, TupleType, ValueType, leaves
+from .records import FunctionRecord, Instruction, Program, RegionRecord
 from .rows import check_stated_dims
 from .tensor_kinds import named, shown_type
+from .value_types import TupleType, ValueType, leaves
 
 HINTS_ATTRIBUTE = "ptir.hints"
 """The attribute of a function that keeps the fusion hints of the text it was read from."""

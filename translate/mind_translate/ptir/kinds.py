@@ -14,8 +14,8 @@ from typing import Any
 from mind_dialect.codecs import INT64
 from mind_dialect.ptir.types import DTYPES, PtirDType
 
+from .misplaced import Misplaced, misplaced
 from .nodes import Node, items, real, real_node, rust_real, rust_text, shown, text, unexpected
-from .records import Misplaced, misplaced
 
 
 class AttributeKind(ABC):

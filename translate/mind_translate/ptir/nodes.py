@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from mind_dialect.errors import brief
 
-from .records import Misplaced, misplaced
+from .misplaced import Misplaced, misplaced
 
 Node = Any
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -9,24 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mind_dialect.errors import MindError, error
 from mind_dialect.ptir.literal import PtirLiteralAttr
-from mind_dialect.ptir.types import TensorSpec
 
-if TYPE_CHECKING:
-    from .rows import PtirRow
+from .rows import PtirRow
+from .value_types import ValueType
 
-
-@dataclass(frozen=True)
-class TupleType:
-    """The type of an instruction that has not exactly one result, or of a tuple that is a parameter."""
-
-    elements: tuple[ValueType, ...]
-
-
-ValueType = TensorSpec | TupleType
 Operand = int | tuple[int, int] | PtirLiteralAttr
 """The value of an id; an element, by index, of the tuple of an id; a tensor that stands in the operand's place."""
 
@@ -88,55 +77,3 @@ class Program:
     functions: Sequence[FunctionRecord]
     regions: Sequence[RegionRecord] = field(default_factory=tuple[RegionRecord, ...])
     place: Any = None
-
-
-def leaves(type: ValueType) -> list[TensorSpec]:
-    """The tensors of a type, those of nested tuples in order."""
-    if isinstance(type, TensorSpec):
-        return [type]
-    found: list[TensorSpec] = []
-    stack: list[ValueType] = [type]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, TensorSpec):
-            found.append(top)
-        else:
-            stack.extend(reversed(top.elements))
-    return found
-
-
-class Misplaced(Exception):
-    """A coded error of a part of something; `path` leads to the part, innermost last."""
-
-    def __init__(self, error: MindError):
-        super().__init__(str(error))
-        self.error = error
-        self.path: list[str | int] = []
-
-    def under(self, *keys: str | int) -> Misplaced:
-        """The same error, of a part of the part that `keys` lead to."""
-        self.path[:0] = keys
-        return self
-
-
-def misplaced(code: str, message: str, **context: Any) -> Misplaced:
-    """A coded error whose place the callers know."""
-    return Misplaced(error(code, message, **context))
-
-
-def shown_path(path: Sequence[str | int]) -> str:
-    """
-    A path into a JSON text.
-
-    >>> shown_path(["functions", 0, "body", 3, "op", "Reduce", "axes"]), shown_path(["attrs", "a b"])
-    ('functions[0].body[3].op.Reduce.axes', "attrs['a b']")
-    """
-    shown = ""
-    for key in path:
-        if isinstance(key, int):
-            shown += f"[{key}]"
-        elif key.isidentifier() and key.isascii():
-            shown += f".{key}" if shown else key
-        else:
-            shown += f"[{key[:40]!r}]"
-    return shown

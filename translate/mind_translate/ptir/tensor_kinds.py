@@ -17,8 +17,9 @@ from mind_dialect.ptir.types import UNKNOWN, Dim, Dims, TensorSpec, is_dim_name
 from mind_dialect.ptir.types import Kind as Family
 
 from .kinds import DTYPE, FLAG, INT, SIZE, AttributeKind, Listed
+from .misplaced import Misplaced, misplaced
 from .nodes import Node, fields, items, real, real_node, rust_number, rust_real, rust_text, shown, tagged, text, under, unexpected
-from .records import Misplaced, TupleType, ValueType, misplaced
+from .value_types import TupleType, ValueType
 
 MAX_TUPLE_DEPTH = 32
 MAX_BYTES = (1 << 63) - 1

@@ -24,8 +24,9 @@ from mind_dialect.source_text import decode
 
 from ..ptir.importer import to_module
 from ..ptir.kinds import SIZE
+from ..ptir.misplaced import Misplaced, misplaced, shown_path
 from ..ptir.nodes import Node, fields, items, shown, tagged, text, under, unexpected
-from ..ptir.records import FunctionRecord, Instruction, Misplaced, Operand, Program, RegionRecord, misplaced, shown_path
+from ..ptir.records import FunctionRecord, Instruction, Operand, Program, RegionRecord
 from ..ptir.rows import read_op
 from ..ptir.tensor_kinds import LITERAL, value_type
 from .faults import first_fault, locate

@@ -16,8 +16,9 @@ from mind_dialect.ptir_program import SPEC_VERSION
 
 from ..ptir.exporter import to_program
 from ..ptir.nodes import Node
-from ..ptir.records import FunctionRecord, Instruction, Operand, Program, RegionRecord, ValueType
+from ..ptir.records import FunctionRecord, Instruction, Operand, Program, RegionRecord
 from ..ptir.tensor_kinds import LITERAL, value_type_node
+from ..ptir.value_types import ValueType
 
 
 def print_ptir_json(module: ModuleOp, *, strict: bool = False, lenient: bool = False) -> str:

@@ -8,7 +8,7 @@ from xdsl.utils.lexer import Input, Span
 
 from mind_dialect.errors import MindError, MindParseError, brief, error
 
-from ..ptir.records import Misplaced, shown_path
+from ..ptir.misplaced import Misplaced, shown_path
 
 MAX_TEXT = 1 << 26
 """Texts of more characters are refused."""

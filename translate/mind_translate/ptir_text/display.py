@@ -17,8 +17,9 @@ from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir_program import SPEC_VERSION
 
 from ..ptir.exporter import to_program
-from ..ptir.records import Instruction, Operand, Program, ValueType, leaves
+from ..ptir.records import Instruction, Operand, Program
 from ..ptir.tensor_kinds import shown_type
+from ..ptir.value_types import ValueType, leaves
 
 SYMBOL = re.compile(r"[^\s{}()@\"]+")
 """Pattern of a function's name in the public form; any other name is quoted, as JSON, which is an extension."""

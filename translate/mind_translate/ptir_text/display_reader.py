@@ -27,9 +27,11 @@ from mind_dialect.source_text import decode
 from ..core_ir.lexer import string
 from ..ptir.importer import to_module
 from ..ptir.kinds import DTYPE, SIZE
-from ..ptir.records import FunctionRecord, Instruction, Misplaced, Operand, Program, RegionRecord, TupleType, ValueType
+from ..ptir.misplaced import Misplaced
+from ..ptir.records import FunctionRecord, Instruction, Operand, Program, RegionRecord
 from ..ptir.rows import UNIT_VARIANTS, PtirRow, read_op
 from ..ptir.tensor_kinds import MAX_TUPLE_DEPTH, check_bytes
+from ..ptir.value_types import TupleType, ValueType
 from .cursor import PtirTextCursor
 from .rust import read_rust
 

@@ -27,9 +27,11 @@ from mind_dialect.source_text import decode
 
 from ..ptir.importer import to_module
 from ..ptir.kinds import INT, SIZE
-from ..ptir.records import FunctionRecord, Instruction, Misplaced, Operand, Program, TupleType, ValueType
+from ..ptir.misplaced import Misplaced
+from ..ptir.records import FunctionRecord, Instruction, Operand, Program
 from ..ptir.rows import ROW_OF
 from ..ptir.tensor_kinds import MAX_TUPLE_DEPTH, check_bytes, shown_type
+from ..ptir.value_types import TupleType, ValueType
 from .bindings import Binding, bind, snippet_dtype
 from .cursor import PtirTextCursor
 from .snippet import SNIPPET_OPS, properties
