@@ -1,5 +1,5 @@
 """
-Arrays: concrete ones hold a NumPy array, traced ones stand for a value of a program under construction.
+Arrays: concrete ones hold a NumPy array, traced ones (`trace.py`) stand for a value of a program under construction.
 
 Arrays are values. Two arrays may share memory until one of them is assigned to, which copies first (`x[k] = v`). The operators
 and methods are attached by `operators.py` from the functions of the namespace, so that `x + y` is `add(x, y)`.
@@ -10,17 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from mind_dialect.ptir.types import TensorSpec
 
-from .dim import Dim
-from .dtypes import DType, numpy_dtype, ptir_dtype
-from .faults import fault
-from .places import shown
-
-if TYPE_CHECKING:
-    from .trace import Trace
+from .dtypes import DType, ptir_dtype
+from .faults import ArrayTypeError, fault
 
 Ndarray = np.ndarray[Any, Any]
 DEVICE = "cpu"
@@ -90,7 +84,7 @@ class Array:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise fault("E3002", "an array of rank 0 has no length", expected="at least 1", actual=0, kind=TypeErrorKind)
+            raise fault("E3002", "an array of rank 0 has no length", expected="at least 1", actual=0, kind=ArrayTypeError)
         n = self.shape[0]
         return n.__index__() if isinstance(n, str) else n
 
@@ -144,43 +138,6 @@ class Array:
         def mT(self) -> Array: ...
 
 
-from .faults import ArrayTypeError as TypeErrorKind  # noqa: E402
-
-
-class TracedArray(Array):
-    """An array of a function that is being traced: it has a dtype and a shape, and no elements."""
-
-    __slots__ = ("spec_of", "trace", "value", "weak")
-
-    value: SSAValue
-    trace: Trace
-    spec_of: TensorSpec
-    weak: bool
-
-    @property
-    def spec(self) -> TensorSpec:
-        return self.spec_of
-
-    @property
-    def dtype(self) -> DType:
-        return numpy_dtype(self.spec_of.dtype)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        shape: Any = self.spec_of.shape
-        return tuple([Dim(d) if type(d) is str else d for d in shape])  # pyright: ignore[reportReturnType]
-
-    def concrete(self, what: str, advice: str) -> Ndarray:
-        made = shown(self.location)
-        message = f"{what} of a traced array, {self!r}, made at {made}: it has no elements while the function is traced; {advice}"
-        raise fault("E1101", message, given="traced array", expected=advice)
-
-    @property
-    def location(self) -> object:
-        """Return the place in the user's code of the op that makes this value."""
-        return getattr(self.value.owner, "location", None) or getattr(self.value, "location", None)
-
-
 _new = object.__new__
 
 
@@ -198,13 +155,13 @@ def wrap_shared(array: Any) -> Array:
     return made
 
 
-def traced(value: SSAValue, trace: Trace, spec: TensorSpec, weak: bool = False) -> TracedArray:
-    """Return the traced array of a value."""
-    made = _new(TracedArray)
-    made.value, made.trace, made.spec_of, made.weak = value, trace, spec, weak
-    return made
-
-
 def may_share(x: Array) -> bool:
     """Return whether another array may have the memory of this one."""
     return getattr(x, "shared", False) or not x.ndarray.flags.writeable or x.ndarray.base is not None
+
+
+def check_device(device: Any) -> None:
+    """Raise E6002 for another device than `"cpu"`."""
+    if device is not None and device != DEVICE:
+        message = f"device {device!r}, expected {DEVICE!r}; pass target= to jit for others"
+        raise fault("E6002", message, requested=str(device), available=[DEVICE])

@@ -9,12 +9,12 @@ from mind_dialect.extents.dims import extent_of, names_in
 from mind_dialect.extents.operations import Algebra, fold
 from mind_dialect.ptir.types import SI8, read_type
 
-from .array import Array, TracedArray, traced
+from .array import Array
 from .dim import Dim
 from .dtypes import int64
 from .emit import constant, emit
 from .faults import fault
-from .trace import ACTIVE
+from .trace import ACTIVE, TracedArray, traced
 
 
 def dim_value(dim: Dim) -> Array:

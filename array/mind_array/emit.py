@@ -35,11 +35,11 @@ from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_kernels.table import kernel_call
 from mind_lowering.xp.functions import FUNCTIONS, Storage
 
-from .array import Array, TracedArray, wrap, wrap_shared
+from .array import Array, wrap, wrap_shared
 from .dtypes import DType, int64, numpy_dtype, ptir_dtype
 from .faults import fault, translated
 from .kinds import is_tuple
-from .trace import ACTIVE, Trace, leaked
+from .trace import ACTIVE, Trace, TracedArray, leaked
 
 Kernel = Callable[..., Any]
 SHAPELESS: frozenset[type[PtirOp]] = frozenset(
@@ -174,7 +174,7 @@ def constant(value: Any, dtype: DType, shape: tuple[Any, ...] = ()) -> Array:
 
 def recorded_constant(trace: Trace, value: Any, dtype: DType, shape: tuple[Any, ...]) -> Array:
     """Record a number everywhere."""
-    from .array import traced
+    from .trace import traced
 
     contract = ptir_dtype(dtype)
     element = np.asarray(value).astype(dtype)

@@ -22,14 +22,14 @@ from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.extents.dims import UNKNOWN, add_dims, are_related, sub_dims
 
-from .array import Array, TracedArray, wrap, wrap_shared
+from .array import Array, wrap, wrap_shared
 from .dim import Dim
 from .dtypes import int64, kind_of
 from .emit import constant, emit
 from .faults import ArrayIndexError, fault
 from .kinds import is_numpy, is_slice, is_tuple
 from .operands import array_of, broadcast, broadcast_shapes, cast
-from .trace import ACTIVE
+from .trace import ACTIVE, TracedArray
 
 Key = Any
 _BASIC = (int, slice, EllipsisType, type(None), np.integer)

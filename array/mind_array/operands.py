@@ -16,7 +16,7 @@ from mind_dialect.errors import MindError
 from mind_dialect.extents.dims import is_nonnegative
 from mind_dialect.ptir import BroadcastToOp, CastOp
 
-from .array import Array, TracedArray, wrap_shared
+from .array import Array, wrap_shared
 from .dim import Dim
 from .dim_values import dim_value
 from .dtypes import (
@@ -35,7 +35,7 @@ from .dtypes import (
 from .emit import constant, emit
 from .faults import fault
 from .kinds import is_numpy, is_sequence, number_type
-from .trace import ACTIVE
+from .trace import ACTIVE, TracedArray
 
 Operand = Any
 """An array, a NumPy array or scalar, or a Python number."""

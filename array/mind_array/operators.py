@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .array import Array, TracedArray, wrap
+from .array import Array, check_device, wrap
 from .dim import Dim
 from .dtypes import kind_of
 from .faults import fault
@@ -21,11 +21,13 @@ from .rows import (
     data_dependent,
     dtype_functions,
     elementwise,
+    indexing,
     manipulation,
     mathematics,
     parts,
     reductions,
 )
+from .trace import TracedArray
 from .updates import At, setitem
 
 _BINARY: dict[str, Callable[[Any, Any], Array]] = {
@@ -185,7 +187,7 @@ def _namespace(self: Array, /, *, api_version: str | None = None) -> Any:
 
 
 def _to_device(self: Array, device: Any, /, *, stream: Any = None) -> Array:
-    creation.check_device(device)
+    check_device(device)
     if stream is not None:
         raise fault("E1110", f"to_device: stream {stream!r}, expected None", argument="stream", value=str(stream))
     return self
@@ -284,7 +286,7 @@ _METHODS: dict[str, Any] = {
     "item": _item,
     "nonzero": _nonzero,
     "ravel": manipulation.ravel,
-    "repeat": lambda self, repeats, axis=None: manipulation.repeat(self, repeats, axis=axis),
+    "repeat": lambda self, repeats, axis=None: indexing.repeat(self, repeats, axis=axis),
     "reshape": _reshape,
     "round": parts.round_,
     "squeeze": lambda self, axis=None: manipulation.squeeze(self, axis),

@@ -23,7 +23,7 @@ from mind_dialect.ptir.types import TensorSpec, read_type
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 
 from . import tree
-from .array import Array, TracedArray, traced, wrap
+from .array import Array, wrap
 from .checks import check_function
 from .dtypes import DEFAULTS, check_fits, ptir_dtype
 from .emit import constant
@@ -31,7 +31,7 @@ from .faults import at_user, fault, is_ours, translated
 from .kinds import is_numpy, is_tuple
 from .operands import array_of
 from .places import function_place, shown
-from .trace import ACTIVE, Trace, recording
+from .trace import ACTIVE, Trace, TracedArray, recording, traced
 
 Function = Callable[..., Any]
 

@@ -1,5 +1,5 @@
 """
-Tracing: a function under construction, one block of PTIR, to which each operation on its arrays appends an op.
+Tracing: a function under construction, one block of PTIR, to which each operation on its arrays, the traced ones, appends an op.
 
 A trace inside of another one is a region, or a function to be transformed. What it uses of the outer traces becomes an argument
 of its own, a *capture*; concrete arrays become captures of the outermost trace, whose caller passes them, so that later changes
@@ -25,8 +25,9 @@ from mind_dialect.ptir.types import PtirDType, TensorSpec, tensor_type
 from mind_dialect.ptir_shapes import Dims
 from mind_passes.loop_options import CHECKPOINT
 
-from .array import Array, TracedArray, traced
-from .dtypes import ptir_dtype
+from .array import Array, Ndarray
+from .dim import Dim
+from .dtypes import DType, numpy_dtype, ptir_dtype
 from .faults import fault, translated
 from .places import shown, user_location
 
@@ -163,7 +164,7 @@ class Trace:
 
     # Constants
 
-    def literal(self, array: np.ndarray[Any, Any]) -> SSAValue:
+    def literal(self, array: Ndarray) -> SSAValue:
         """Append a constant with the elements of an array."""
         dtype = ptir_dtype(array.dtype)
         data = np.ascontiguousarray(array).tobytes()
@@ -215,6 +216,47 @@ def _too_long(location: object, count: int) -> None:
         issue = f"{shown(location)} recorded {count} ops"
         raise fault("E1106", f"{issue}: {advice}", issue=issue)
     warnings.warn(f"{shown(location)} recorded {count} ops: {advice}", UserWarning, stacklevel=2)
+
+
+class TracedArray(Array):
+    """An array of a function that is being traced: it has a dtype and a shape, and no elements."""
+
+    __slots__ = ("spec_of", "trace", "value", "weak")
+
+    value: SSAValue
+    trace: Trace
+    spec_of: TensorSpec
+    weak: bool
+
+    @property
+    def spec(self) -> TensorSpec:
+        return self.spec_of
+
+    @property
+    def dtype(self) -> DType:
+        return numpy_dtype(self.spec_of.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        shape: Any = self.spec_of.shape
+        return tuple([Dim(d) if type(d) is str else d for d in shape])  # pyright: ignore[reportReturnType]
+
+    def concrete(self, what: str, advice: str) -> Ndarray:
+        made = shown(self.location)
+        message = f"{what} of a traced array, {self!r}, made at {made}: it has no elements while the function is traced; {advice}"
+        raise fault("E1101", message, given="traced array", expected=advice)
+
+    @property
+    def location(self) -> object:
+        """Return the place in the user's code of the op that makes this value."""
+        return getattr(self.value.owner, "location", None) or getattr(self.value, "location", None)
+
+
+def traced(value: SSAValue, trace: Trace, spec: TensorSpec, weak: bool = False) -> TracedArray:
+    """Return the traced array of a value."""
+    made: TracedArray = object.__new__(TracedArray)
+    made.value, made.trace, made.spec_of, made.weak = value, trace, spec, weak
+    return made
 
 
 def leaked(x: TracedArray) -> MindError:

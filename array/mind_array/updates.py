@@ -14,14 +14,14 @@ import numpy as np
 
 from mind_dialect import ptir
 
-from .array import Array, TracedArray, may_share
+from .array import Array, may_share
 from .dtypes import int64, promote, promote_scalar
 from .emit import constant, emit
 from .faults import fault
 from .indexing import Key, Plan, bounded, concrete_key, getitem, index_error, shown_key
 from .kinds import is_numpy, number_type
 from .operands import array_of, broadcast, cast, is_number
-from .trace import ACTIVE
+from .trace import ACTIVE, TracedArray
 
 
 def setitem(x: Array, key: Key, value: Any) -> None:

@@ -13,6 +13,7 @@ from ..kinds import is_sequence
 from ..operands import array_of, axis_of, broadcast, broadcast_shapes, promoted
 from ..table import SMOOTH, row
 from . import elementwise as e
+from .indexing import diagonal_of
 from .manipulation import moveaxis, reshaped, transposed
 from .parts import conj
 
@@ -122,8 +123,6 @@ def _read_subscripts(text: str, count: int) -> tuple[list[str], str]:
 
 def _diagonal(x: Array, letters: str) -> tuple[Array, str]:
     """An operand without repeated letters."""
-    from .linalg import diagonal_of
-
     if len(letters) != x.ndim:
         message = f"einsum: {letters!r} for an operand of rank {x.ndim}, expected a letter per axis"
         raise fault("E3002", message, expected=len(letters), actual=x.ndim)

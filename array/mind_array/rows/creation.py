@@ -10,7 +10,7 @@ import numpy as np
 
 from mind_dialect import ptir
 
-from ..array import DEVICE, Array, TracedArray, wrap, wrap_shared
+from ..array import Array, check_device, wrap, wrap_shared
 from ..dim import Dim
 from ..dim_values import dim_value
 from ..dtypes import DEFAULTS, DType, check_fits, float64, in_native_order, int64, kind_of, ptir_dtype
@@ -20,16 +20,10 @@ from ..kinds import is_numpy, is_sequence
 from ..operands import array_of, axis_of, dtype_or, one, shape_of, static_size
 from ..operands import cast as cast_to
 from ..table import SMOOTH, row
-from ..trace import ACTIVE
+from ..trace import ACTIVE, TracedArray
 from . import elementwise as e
+from .dtype_functions import result_type
 from .parts import select
-
-
-def check_device(device: Any) -> None:
-    """Raise E6002 for another device than `"cpu"`."""
-    if device is not None and device != DEVICE:
-        message = f"device {device!r}, expected {DEVICE!r}; pass target= to jit for others"
-        raise fault("E6002", message, requested=str(device), available=[DEVICE])
 
 
 @row("asarray", "array")
@@ -330,8 +324,6 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Array]:
     vectors = [array_of(x, "meshgrid") for x in arrays]
     if indexing not in ("xy", "ij"):
         raise fault("E1110", f"meshgrid: indexing is {indexing!r}, expected 'xy' or 'ij'", argument="indexing", value=indexing)
-    from .dtype_functions import result_type
-
     if vectors:
         result_type(*vectors)
     for x in vectors:

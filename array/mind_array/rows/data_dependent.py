@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..array import Array, TracedArray, wrap
+from ..array import Array, wrap
 from ..dtypes import int64
 from ..faults import fault
 from ..operands import array_of
 from ..table import row
+from ..trace import TracedArray
 
 _REASON = "the size of the result depends on data"
 

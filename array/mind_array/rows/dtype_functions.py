@@ -8,14 +8,14 @@ import numpy as np
 
 from mind_dialect import ptir
 
-from ..array import DEVICE, Array, TracedArray, wrap
+from ..array import DEVICE, Array, check_device, wrap
 from ..dtypes import STANDARD, DType, as_dtype, complex128, float64, int64, kind_of, ptir_dtype
 from ..emit import emit
 from ..faults import fault
 from ..kinds import is_numpy, is_tuple
 from ..operands import array_of, cast, is_number, joint_dtype
 from ..table import SMOOTH, row
-from .creation import check_device
+from ..trace import TracedArray
 
 
 @row("astype", derivative=SMOOTH)

@@ -13,12 +13,12 @@ from mind_dialect.ptir.legal import LEGAL
 from mind_lowering.ptir_kernels.table import NATIVE
 from mind_lowering.ptir_kernels.ufuncs import UFUNCS
 
-from ..array import Array, TracedArray, wrap
+from ..array import Array, wrap
 from ..dtypes import CATEGORIES, STANDARD, kind_of, ptir_dtype
 from ..emit import emit, quietly
 from ..operands import array_of, one, together
 from ..table import NONE, PIECEWISE, SMOOTH, Derivative, Row, register
-from ..trace import ACTIVE
+from ..trace import ACTIVE, TracedArray
 
 Binary = Callable[[Any, Any], Array]
 Unary = Callable[[Any], Array]

@@ -1,20 +1,24 @@
-"""Functions that select by index: `take`, `take_along_axis`, windows at places that data says."""
+"""Functions that select by index: `take`, `take_along_axis`, `repeat`, diagonals, windows at places that data says."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mind_dialect import ptir
 
-from ..array import Array
+from ..array import Array, wrap
 from ..dtypes import check_category, int64, kind_of
-from ..emit import constant, emit
+from ..emit import check_memory, constant, emit
 from ..faults import fault
 from ..kinds import is_sequence
-from ..operands import array_of, axis_of, broadcast, cast, shape_of
+from ..operands import array_of, axis_of, broadcast, broadcast_shapes, cast, shape_of, static_size
 from ..table import SMOOTH, row
+from ..trace import TracedArray
 from . import elementwise as e
-from .manipulation import moveaxis, stack
+from .creation import iota
+from .manipulation import expand_dims, moveaxis, reshape, reshaped, stack
 from .parts import select
 
 
@@ -52,8 +56,6 @@ def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Array:
         message = f"take_along_axis: indices of rank {given.ndim} for an array of rank {array.ndim}, expected one rank"
         raise fault("E3002", message, expected=array.ndim, actual=given.ndim)
     place = axis_of(axis, array.ndim, "take_along_axis")
-    from ..operands import broadcast_shapes
-
     joint = broadcast_shapes(
         *((*x.shape[:place], 1, *x.shape[place + 1 :]) for x in (array, given)),
     )
@@ -98,3 +100,45 @@ def segment_sum(data: Any, segment_ids: Any, /, num_segments: int) -> Array:
     ids = index_array(segment_ids, int(num_segments), "segment_sum")
     options = {"indices_are_sorted": False, "unique": False}
     return emit(ptir.SegmentReduceOp, array, ids, kind="sum", num_segments=int(num_segments), **options)
+
+
+@row("repeat", derivative=SMOOTH)
+def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Array:
+    """
+    Return each element repeated along `axis`, flattened for None.
+
+    `repeats` is a number, or an array of one per element; a traced array is E1108, as the size would depend on data.
+    """
+    array = array_of(x, "repeat")
+    if axis is None:
+        array, axis = reshape(array, (-1,)), 0
+    place = axis_of(axis, array.ndim, "repeat")
+    n = array.shape[place]
+    if isinstance(repeats, TracedArray):
+        message = "repeat: repeats is a traced array, so the size would depend on data; pass a NumPy array or a number"
+        raise fault("E1108", message, function="repeat")
+    counts: Any = np.asarray(repeats.ndarray if isinstance(repeats, Array) else repeats)
+    if counts.dtype.kind not in "iu" or counts.ndim > 1 or (counts.size and counts.min() < 0):
+        raise fault("E1110", "repeat: expected whole numbers from 0 up", argument="repeats", value=str(repeats)[:80])
+    if counts.ndim == 0 or counts.size == 1:
+        k = int(counts.reshape(()))
+        wide = broadcast(expand_dims(array, axis=place + 1), (*array.shape[: place + 1], k, *array.shape[place + 1 :]))
+        return reshape(wide, (*array.shape[:place], -1 if isinstance(n, str) else n * k, *array.shape[place + 1 :]))
+    if isinstance(n, str) or counts.size != n:
+        message = f"repeat: {counts.size} repeats along an axis of extent {n}"
+        raise fault("E3003", message, dimension="repeats", extents=(counts.size, n))
+    check_memory((sum(counts.tolist()),), int64)
+    return take(array, wrap(np.repeat(np.arange(n), counts)), axis=place)
+
+
+def diagonal_of(x: Array, offset: int) -> Array:
+    """A diagonal of the last two axes, by its places in row-major order."""
+    *batch, m, n = [static_size(d, "diagonal") for d in x.shape]
+    row_start, column_start = max(-offset, 0), max(offset, 0)
+    count = max(0, min(m - row_start, n - column_start))
+    flat = reshaped(x, (*batch, m * n))
+    places = e.add(
+        e.multiply(iota((count,), 0, int64), constant(n + 1, int64, (count,))),
+        constant(row_start * n + column_start, int64, (count,)),
+    )
+    return moveaxis(emit(ptir.TakeOp, moveaxis(flat, -1, 0), places), 0, -1)

@@ -12,19 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mind_dialect import ptir
-
 from .. import calls
 from ..array import Array
 from ..calls import call
 from ..dtypes import DType, int64, real_of
-from ..emit import constant, emit
+from ..emit import constant
 from ..faults import fault
-from ..operands import array_of, axes_of, axis_of, broadcast, broadcast_shapes, cast, promoted, static_size, together
+from ..operands import array_of, axes_of, axis_of, broadcast, broadcast_shapes, cast, promoted, together
 from ..table import SMOOTH, register, row
 from . import elementwise as e
 from .contraction import matmul, outer, tensordot, vecdot
-from .creation import eye, iota
+from .creation import eye
+from .indexing import diagonal_of
 from .manipulation import matrix_transpose, moveaxis, reshape, reshaped
 from .mathematics import pow_ as power
 from .parts import abs_, conj, select
@@ -260,19 +259,6 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     if array.ndim < 2:
         raise fault("E3002", f"diagonal: rank {array.ndim}, expected at least 2", expected="at least 2", actual=array.ndim)
     return diagonal_of(array, int(offset))
-
-
-def diagonal_of(x: Array, offset: int) -> Array:
-    """A diagonal of the last two axes, by its places in row-major order."""
-    *batch, m, n = [static_size(d, "diagonal") for d in x.shape]
-    row_start, column_start = max(-offset, 0), max(offset, 0)
-    count = max(0, min(m - row_start, n - column_start))
-    flat = reshaped(x, (*batch, m * n))
-    places = e.add(
-        e.multiply(iota((count,), 0, int64), constant(n + 1, int64, (count,))),
-        constant(row_start * n + column_start, int64, (count,)),
-    )
-    return moveaxis(emit(ptir.TakeOp, moveaxis(flat, -1, 0), places), 0, -1)
 
 
 @row("trace", module="linalg", category="numeric", derivative=SMOOTH)

@@ -11,9 +11,9 @@ import numpy as np
 
 from mind_dialect import ptir
 
-from ..array import Array, TracedArray, wrap
-from ..dtypes import int64, kind_of
-from ..emit import check_memory, emit
+from ..array import Array, wrap
+from ..dtypes import kind_of
+from ..emit import emit
 from ..faults import fault
 from ..kinds import is_numpy, is_sequence
 from ..operands import (
@@ -31,6 +31,7 @@ from ..operands import (
     cast as cast_to,
 )
 from ..table import SMOOTH, row
+from ..trace import TracedArray
 
 
 def reshaped(x: Array, shape: tuple[Any, ...]) -> Array:
@@ -236,37 +237,6 @@ def tile(x: Any, repetitions: Any, /) -> Array:
     wide = reshaped(array, (1,) * (rank - array.ndim) + array.shape)
     repeats = (1,) * (rank - len(given)) + given
     return emit(ptir.TileOp, wide, repeats=repeats) if any(n != 1 for n in repeats) else wide
-
-
-@row("repeat", derivative=SMOOTH)
-def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Array:
-    """
-    Return each element repeated along `axis`, flattened for None.
-
-    `repeats` is a number, or an array of one per element; a traced array is E1108, as the size would depend on data.
-    """
-    array = array_of(x, "repeat")
-    if axis is None:
-        array, axis = reshape(array, (-1,)), 0
-    place = axis_of(axis, array.ndim, "repeat")
-    n = array.shape[place]
-    if isinstance(repeats, TracedArray):
-        message = "repeat: repeats is a traced array, so the size would depend on data; pass a NumPy array or a number"
-        raise fault("E1108", message, function="repeat")
-    counts: Any = np.asarray(repeats.ndarray if isinstance(repeats, Array) else repeats)
-    if counts.dtype.kind not in "iu" or counts.ndim > 1 or (counts.size and counts.min() < 0):
-        raise fault("E1110", "repeat: expected whole numbers from 0 up", argument="repeats", value=str(repeats)[:80])
-    if counts.ndim == 0 or counts.size == 1:
-        k = int(counts.reshape(()))
-        wide = broadcast(expand_dims(array, axis=place + 1), (*array.shape[: place + 1], k, *array.shape[place + 1 :]))
-        return reshape(wide, (*array.shape[:place], -1 if isinstance(n, str) else n * k, *array.shape[place + 1 :]))
-    if isinstance(n, str) or counts.size != n:
-        message = f"repeat: {counts.size} repeats along an axis of extent {n}"
-        raise fault("E3003", message, dimension="repeats", extents=(counts.size, n))
-    from .indexing import take
-
-    check_memory((sum(counts.tolist()),), int64)
-    return take(array, wrap(np.repeat(np.arange(n), counts)), axis=place)
 
 
 # Beyond the standard

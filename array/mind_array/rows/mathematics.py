@@ -79,17 +79,6 @@ def pow_(x1: Any, x2: Any, /) -> Array:
     return call(_POW, (a, b), [(a.dtype, a.shape)]) if kind_of(a.dtype) in "iu" else emit(ptir.PowOp, a, b)
 
 
-@row("hypot", category="float", arrays=2, derivative=SMOOTH, domain=(0.5, 2.0))
-def hypot(x1: Any, x2: Any, /) -> Array:
-    """Return `sqrt(x1**2 + x2**2)` without overflow; infinite if either is."""
-    a, b = (abs_(x) for x in together("hypot", "float", x1, x2))
-    high, low = emit(ptir.MaximumOp, a, b), emit(ptir.MinimumOp, a, b)
-    zero, infinite = e.equal(high, like(0.0, high)), e.logical_or(e.equal(a, math.inf), e.equal(b, math.inf))
-    ratio = e.divide(low, select(zero, like(1.0, high), high))
-    found = e.multiply(high, e.sqrt(e.add(e.multiply(ratio, ratio), 1.0)))
-    return select(infinite, like(math.inf, high), found)
-
-
 @row("logaddexp", category="float", arrays=2, derivative=SMOOTH)
 def logaddexp(x1: Any, x2: Any, /) -> Array:
     """Return `log(exp(x1) + exp(x2))` without overflow."""

@@ -66,10 +66,19 @@ def _tanh(x: Array) -> Array:
     return from_parts(select(infinite, copysign(like(1.0, a), a), p), select(infinite, signed, q))
 
 
+@row("hypot", category="float", arrays=2, derivative=SMOOTH, domain=(0.5, 2.0))
+def hypot(x1: Any, x2: Any, /) -> Array:
+    """Return `sqrt(x1**2 + x2**2)` without overflow; infinite if either is."""
+    a, b = (abs_(x) for x in together("hypot", "float", x1, x2))
+    high, low = emit(ptir.MaximumOp, a, b), emit(ptir.MinimumOp, a, b)
+    zero, infinite = e.equal(high, like(0.0, high)), e.logical_or(e.equal(a, math.inf), e.equal(b, math.inf))
+    ratio = e.divide(low, select(zero, like(1.0, high), high))
+    found = e.multiply(high, e.sqrt(e.add(e.multiply(ratio, ratio), 1.0)))
+    return select(infinite, like(math.inf, high), found)
+
+
 def _log1p(x: Array) -> Array:
     """Near 0 by `log1p` of the square of the magnitude less 1, elsewhere by the magnitude."""
-    from .mathematics import hypot
-
     a, b = parts_of(x)
     shifted = e.add(a, 1.0)
     near = e.logical_and(e.less(abs_(a), 0.5), e.less(abs_(b), 0.5))

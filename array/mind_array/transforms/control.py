@@ -17,14 +17,14 @@ from mind_dialect.ptir import CondOp, ScanOp, WhileOp, YieldOp
 from mind_dialect.ptir.types import TensorSpec
 
 from .. import tree
-from ..array import Array, TracedArray
+from ..array import Array
 from ..checks import check_function, whole
 from ..dtypes import bool_, int64, kind_of
 from ..faults import fault, translated
 from ..operands import array_of, cast, static_size
 from ..places import function_place
 from ..staging import concretely, result_array
-from ..trace import ACTIVE, Trace, recording
+from ..trace import ACTIVE, Trace, TracedArray, recording
 
 
 class _Body:
