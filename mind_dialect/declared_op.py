@@ -1,4 +1,4 @@
-"""What the declaration of an op says, read once for each class: the names of its operands, results, properties and regions."""
+"""Declarations of ops, read once for each class: the names of operands, results, properties and regions."""
 
 from __future__ import annotations
 

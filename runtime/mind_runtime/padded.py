@@ -23,7 +23,7 @@ from .specialized import TIMED, Account, Shapes, Specialized
 
 
 class DynamicProgram(Protocol):
-    """What compiling for classes of sizes asks of a program."""
+    """A program with open sizes, as compiling for classes of sizes needs it."""
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]

@@ -1,4 +1,4 @@
-"""What a child process does that compiles for sizes (`compile_child.py`): it reads requests, and answers them."""
+"""Server of a child process that compiles for sizes (`compile_child.py`): it reads requests, and answers them."""
 
 from __future__ import annotations
 

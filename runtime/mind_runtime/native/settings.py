@@ -1,4 +1,4 @@
-"""How many threads a call may have: what `compile` says, else `MIND_NUM_THREADS`, else the number of cores (`cores.py`)."""
+"""Number of threads that a call may have: what `compile` says, else `MIND_NUM_THREADS`, else that of the cores (`cores.py`)."""
 
 from __future__ import annotations
 
