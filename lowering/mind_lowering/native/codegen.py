@@ -18,10 +18,10 @@ from .failures import Failure, Sites
 from .groups import Group
 from .ir import Function, LlvmModule, identifier
 from .kernel_steps import Draw, IndexCheck, Scan, Scatter, Sort
-from .products.blocked_dot import BlockedStep, emit_blocked
+from .products.blocked_dot import emit_blocked
 from .products.codegen import emit_product
 from .products.epilogue import begin_finishing
-from .products.kernels import ProductStep
+from .products.kernels import BlockedStep, ProductStep
 from .random_numbers import emit_draw
 from .rows.columns import ColumnLoops
 from .rows.loops import RowLoops

@@ -21,8 +21,7 @@ from .failures import Sites
 from .groups import Group
 from .ir import LlvmModule
 from .kernel_steps import Draw, IndexCheck, Scan, Scatter, Sort
-from .products.blocked_dot import BlockedStep
-from .products.kernels import ProductStep
+from .products.kernels import BlockedStep, ProductStep
 from .rows.step import Layout, RowStep
 from .steps import NativeStep
 from .target_info import TargetInfo

@@ -10,6 +10,6 @@ Matrix products in tiles that fit registers and caches.
     sums.py      their sums, and those of all bands        fusion.py     a fusion that begins with a product
     epilogue.py  what is done on finished results          adding.py     products appended to a plan
     deferred.py  casts that are done where weights are read               weights.py    what weights are read as
-    words.py     narrow integers in words of machine dot products
+    words.py     narrow integers in words of machine dot products          word_code.py  their instructions
     blocked.py   weights in blocks of a scale              blocked_dot.py  few rows against these
 """

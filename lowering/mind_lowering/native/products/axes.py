@@ -25,8 +25,8 @@ from ..patterns import Builder
 from ..views import Buffer, Use, View, whole
 from .adding import add_matrices
 from .blocked import MOST_ROWS, BlockedWeights
-from .blocked_dot import BlockedStep
 from .chain import Chain, Epilogue, Prologue, stored_in
+from .kernels import BlockedStep
 from .product import TOTALS, Limits, SizeLimit
 
 Axis = tuple[int, tuple[int, ...]]

@@ -26,6 +26,8 @@ from ..views import Buffer, Indices, View
 MOST_ROWS = 64
 """So many rows at most are multiplied with weights that are decoded for some of them at a time; more share decoded weights."""
 LEAST_WIDTH = 4
+COLUMNS = 4
+"""Rows of weights, columns of the result, that are read side by side."""
 NIBBLE = 15
 
 

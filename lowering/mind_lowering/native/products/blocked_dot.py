@@ -8,30 +8,24 @@ block are computed first, and looked up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import F32
 
-from .. import costs
 from ..casts import cast, constant
 from ..failures import Failure, Sites
 from ..ir import Function, LlvmModule, float_text
 from ..kernel_text import argument, index_of, multiply_add
 from ..lanes import Lanes, ones
-from ..memory import Access
-from ..steps import NativeStep
 from ..target_info import TargetInfo
-from ..views import Buffer, View, form
+from ..views import Buffer, View
 from .arguments import view_name
-from .blocked import NIBBLE, BlockedWeights
-from .chain import Epilogue
+from .blocked import COLUMNS, NIBBLE
 from .dot import folded
 from .epilogue import begin_finishing, look_at_flag
+from .kernels import BlockedStep
 
-COLUMNS = 4
-"""Rows of weights, columns of the result, that are read side by side."""
 UNIT_BYTES = 1 << 16
 """Bytes of codes that a unit of work reads, about."""
 ROWS = 4
@@ -41,41 +35,6 @@ UNROLLED = 4
 
 _Decoder = Callable[[str], Sequence[str]]
 """Vectors of weights, given one of codes."""
-
-
-@dataclass
-class BlockedStep(NativeStep):
-    """A product of `lhs`, dense and in the order of decoding, and weights; `out` is `[rows, columns]`."""
-
-    name: str
-    lhs: View
-    weights: BlockedWeights
-    out: View
-    epilogue: Epilogue
-
-    @property
-    def addresses(self) -> Sequence[View]:
-        return [self.lhs, *self.weights.reads, *self.epilogue.views]
-
-    def access(self) -> Access:
-        writes = [v.base for v in self.epilogue.writes if isinstance(v.base, Buffer)]
-        reads = [v.base for v in self.addresses if isinstance(v.base, Buffer) and v.base not in writes]
-        return Access(reads, writes, list(self.epilogue.over))
-
-    def cost(self, host: TargetInfo) -> float:
-        vectors = self.weights.rows * self.weights.depth / host.lanes(F32.size)
-        return max(vectors * (2 + self.lhs.shape[0]) / costs.VECTORS, costs.traffic(self.weights.reads) / costs.BYTES)
-
-    def key(self) -> Hashable:
-        return form(self.lhs), self.weights.key(), form(self.out), self.epilogue.key
-
-    def contents(self) -> str:
-        w, rows = self.weights, self.lhs.shape[0]
-        then = f", then {self.epilogue.words}" if self.epilogue.words else ""
-        return (
-            f"{rows}x{w.depth} by {w.depth}x{w.rows} of {8 // w.per_byte}-bit codes in blocks of {w.block}, "
-            f"decoded in registers{then}: dot products of {COLUMNS} rows"
-        )
 
 
 def emit_blocked(f: Function, host: TargetInfo, step: BlockedStep, sites: Sites) -> int:

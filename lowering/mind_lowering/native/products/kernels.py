@@ -1,4 +1,4 @@
-"""The steps of a product, in the order of their run: copies of operands as a whole where its cut wants them, then the product."""
+"""Steps of products, in the order of their run: copies of operands as a whole where the cut wants them, then the product."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from mind_dialect.ptir.types import F32
+
 from .. import costs
 from ..memory import Access
 from ..steps import NativeStep
 from ..target_info import TargetInfo
-from ..views import Buffer, View
+from ..views import Buffer, View, form
+from .blocked import COLUMNS, BlockedWeights
+from .chain import Epilogue
 from .product import Product, arguments
 
 _COPIES = ("panels", "rows")
@@ -82,6 +86,41 @@ class ProductStep(NativeStep):
 
     def contents(self) -> str:
         return f"{self.part} of {self.product.describe()}" if self.part in (*_COPIES, "sums") else self.product.describe()
+
+
+@dataclass
+class BlockedStep(NativeStep):
+    """A product of `lhs`, dense and in the order of decoding, and weights; `out` is `[rows, columns]`."""
+
+    name: str
+    lhs: View
+    weights: BlockedWeights
+    out: View
+    epilogue: Epilogue
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        return [self.lhs, *self.weights.reads, *self.epilogue.views]
+
+    def access(self) -> Access:
+        writes = [v.base for v in self.epilogue.writes if isinstance(v.base, Buffer)]
+        reads = [v.base for v in self.addresses if isinstance(v.base, Buffer) and v.base not in writes]
+        return Access(reads, writes, list(self.epilogue.over))
+
+    def cost(self, host: TargetInfo) -> float:
+        vectors = self.weights.rows * self.weights.depth / host.lanes(F32.size)
+        return max(vectors * (2 + self.lhs.shape[0]) / costs.VECTORS, costs.traffic(self.weights.reads) / costs.BYTES)
+
+    def key(self) -> Hashable:
+        return form(self.lhs), self.weights.key(), form(self.out), self.epilogue.key
+
+    def contents(self) -> str:
+        w, rows = self.weights, self.lhs.shape[0]
+        then = f", then {self.epilogue.words}" if self.epilogue.words else ""
+        return (
+            f"{rows}x{w.depth} by {w.depth}x{w.rows} of {8 // w.per_byte}-bit codes in blocks of {w.block}, "
+            f"decoded in registers{then}: dot products of {COLUMNS} rows"
+        )
 
 
 def steps_of(product: Product) -> list[ProductStep]:

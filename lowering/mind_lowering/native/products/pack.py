@@ -18,7 +18,7 @@ from ..target_info import TargetInfo
 from ..transposes import transposed
 from .product import EmittedProduct, copied_size, copied_strides, distinct_axes
 from .weights import Corner, corner
-from .words import load_words
+from .word_code import load_words
 
 LINES = 1 << 13
 """So many elements of the left operand, about, are copied in one unit of work."""

@@ -19,7 +19,7 @@ from ..lanes import Lanes, ones, register, stored
 from ..target_info import TargetInfo
 from .arguments import addresses_of, finish_of
 from .product import EmittedProduct
-from .words import column_offsets, multiply_add_words
+from .word_code import column_offsets, multiply_add_words
 
 UNROLL = 4
 """Steps of the contracted axis in one iteration."""

@@ -19,7 +19,8 @@ from ..lanes import Lanes
 from ..views import View
 from .chain import Decode
 from .product import EmittedProduct
-from .words import Words, load_words
+from .word_code import load_words
+from .words import Words
 
 
 @dataclass(frozen=True)
