@@ -35,8 +35,7 @@ from .groups import Group
 from .ir import Function, LlvmModule, identifier, symbol
 from .lowered import Entry, Foreign, Native, Note, Packing, Reading
 from .outlining import outlined, shown
-from .plan import TITLE, PlannedKernel
-from .planner import Planner
+from .plan import TITLE, NativePlan, PlannedKernel
 from .steps import NativeKernel, NativeStep
 from .table import Table
 from .timing import Timer
@@ -51,7 +50,7 @@ class PlannedFunction:
     """A prepared function as launches, its kernels chosen and its memory assigned; `table` says where operands are."""
 
     func: FuncOp
-    planner: Planner
+    planner: NativePlan
     arena: int
     """Bytes of temporaries."""
     table: Table

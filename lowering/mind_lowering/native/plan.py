@@ -9,9 +9,10 @@ are hoisted, where loop-carried values lie, which memory is shared) is not known
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Generator, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import LocationAttr, StringAttr, UnitAttr, UnknownLoc
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -23,6 +24,7 @@ from mind_dialect.ptir.types import BF16, F16, UI16, UI64, read_type
 from ..launch.compute_ops import HostCallOp, KernelOp
 from ..launch.hoist_packing import BUDGET
 from ..launch.kernel_body import body_of_op
+from ..launch.kernel_patterns import Choice, Rejections
 from ..launch.memory_ops import AllocOp, ViewOp
 from ..launch.ref import ref
 from .demanded import Demanded
@@ -31,6 +33,7 @@ from .groups import Group
 from .limits import Limited, limited
 from .outlining import NoKernel, random_ops, shown
 from .partials import cut_up
+from .patterns import KernelPattern
 from .products.deferred import Deferred
 from .steps import NativeStep
 from .values import Values
@@ -40,6 +43,8 @@ ITERATION = "the number of the iteration"
 """The schedule of the kernel that writes the induction variable of a loop to memory, for kernels that read it."""
 TITLE = "of"
 """The attribute of a branch or a loop that says which op of the program it is."""
+
+Chosen: TypeAlias = Choice[KernelPattern] | Rejections
 
 
 @dataclass
@@ -94,8 +99,19 @@ class NativePlan(Values, ABC):
     """How much of each value results depend on."""
     unlimited: list[str] = field(default_factory=list[str])
     """Of a function some of whose results are read up to a size: each kernel that no size limits, and why."""
+    choices: list[tuple[PtirOp, Chosen]] = field(default_factory=list[tuple[PtirOp, Chosen]])
+    """Of each planned op: the row of the table that takes it, and why others do not."""
     packed: int = 0
     """Bytes of packed memory that `hoist-packing` is to keep while loops run, or from call to call."""
+
+    def rejected(self) -> Iterator[str]:
+        """Yield a line for each planned op that some rows do not take: the row that takes it, and the reasons of the others."""
+        for op, chosen in self.choices:
+            taken, rejections = (chosen.pattern.name, chosen.rejections) if isinstance(chosen, Choice) else ("numpy", chosen)
+            if rejections:
+                reasons = "; ".join(f"not {name}: {rejection.reason}" for name, rejection in rejections)
+                yield f"{shown(op)}: {taken}; {reasons}"
+        yield from (f"without a limit: {line}" for line in self.unlimited)
 
     @contextmanager
     def filling(self, block: Block) -> Generator[None]:

@@ -7,31 +7,24 @@ function of PTIR that the runtime hands to the NumPy target. Nothing falls back 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
 from mind_dialect.locations import fused_location
 from mind_dialect.ptir import FusionOp, PtirOp
 
-from ..launch.kernel_patterns import Choice, Rejections
+from ..launch.kernel_patterns import Choice
 from .control import CONTROL, control
 from .kernels import FALLBACK, ROWS
-from .outlining import shown
-from .patterns import KernelPattern, Operands, choose
+from .patterns import Operands, choose
 from .plan import NativePlan
-
-Chosen: TypeAlias = Choice[KernelPattern] | Rejections
 
 
 @dataclass
 class Planner(NativePlan):
     """A plan that takes the kernels of the table."""
-
-    choices: list[tuple[PtirOp, Chosen]] = field(default_factory=list[tuple[PtirOp, Chosen]])
-    """Of each planned op: the row of the table that takes it, and why others do not."""
 
     def step(self, op: PtirOp) -> None:
         """Append an op: a branch or a loop, the kernels of the row that takes it at least cost, or NumPy's kernel."""
@@ -52,15 +45,6 @@ class Planner(NativePlan):
             chosen.pattern.expand(self, op, chosen.match)
         else:
             self.foreign(op, chosen[-1][1].reason if chosen else FALLBACK[type(op)])
-
-    def rejected(self) -> Iterator[str]:
-        """Yield a line for each planned op that some rows do not take: the row that takes it, and the reasons of the others."""
-        for op, chosen in self.choices:
-            taken, rejections = (chosen.pattern.name, chosen.rejections) if isinstance(chosen, Choice) else ("numpy", chosen)
-            if rejections:
-                reasons = "; ".join(f"not {name}: {rejection.reason}" for name, rejection in rejections)
-                yield f"{shown(op)}: {taken}; {reasons}"
-        yield from (f"without a limit: {line}" for line in self.unlimited)
 
 
 def _parts(op: PtirOp) -> Iterable[Operation]:
