@@ -137,12 +137,12 @@ def _can_repeat(value: SSAValue, found: _Between) -> bool:
     return spec.is_static and (not wide or (found.kind is TransposeOp and len(wide) == 1))
 
 
-def _repeat(value: SSAValue, found: _Between) -> SSAValue:
+def _repeat(value: SSAValue, found: _Between) -> Operation:
     """A constant or broadcast for the shape of what is viewed, made of new ops."""
     owner = value.owner
     dtype, shape = spec_of(value)
     if isinstance(owner, ConstantOp):
-        return constant(owner, dtype, found.source, owner.literal.data.data).result
+        return constant(owner, dtype, found.source, owner.literal.data.data)
     assert isinstance(owner, BroadcastToOp)
     x = cast(Shape, spec_of(owner.x).shape)
     extents = [1] * len(found.source)
@@ -150,7 +150,7 @@ def _repeat(value: SSAValue, found: _Between) -> SSAValue:
         for axis, n in enumerate(x, len(shape) - len(x)):
             extents[found.key[axis]] = n
     view = in_place_of(owner, ReshapeOp, owner.x, type=tensor_type(dtype, tuple(extents)), new_shape=tuple(extents))
-    return in_place_of(owner, BroadcastToOp, view.result, type=tensor_type(dtype, found.source), result_shape=found.source).result
+    return in_place_of(owner, BroadcastToOp, view.result, type=tensor_type(dtype, found.source), result_shape=found.source)
 
 
 def _absorb(op: Target, operand: int) -> bool:
@@ -229,12 +229,16 @@ def _rebuilt(found: _Between, last: SSAValue) -> SSAValue:
         owner = view.owner
         assert isinstance(owner, TransposeOp | ReshapeOp)
         became[view] = owner.x
+    for value in found.repeated:  # in front of all users, whose order in the block is not that of `found.ops`
+        made, old = _repeat(value, found), value.owner
+        assert isinstance(old, Operation)
+        block = old.parent
+        assert isinstance(block, Block)
+        insert_new(made, old, block)
+        became[value] = made.results[0]
     for op in reversed(found.ops):
         block = op.parent
         assert isinstance(block, Block)
-        for value in op.operands:
-            if value in found.repeated and value not in became:
-                became[value] = _repeat(value, found)
         (result,) = op.results
         made = type(op).create(
             operands=[became[v] for v in op.operands],

@@ -142,4 +142,23 @@ func.func @product(%x: tensor<2x3xf32>, %w: tensor<2x4xf32>) -> tensor<3x4xf32> 
   func.return %p : tensor<3x4xf32>
 }
 
+// One broadcast for all its users, whatever their order: it stands where the old one stood.
+// CHECK-LABEL: func.func @repeated_for_several
+// CHECK-SAME:    (%[[X:.*]]: tensor<3x4xf32>, %[[Y:.*]]: tensor<1xf32>)
+// CHECK-NEXT:    %[[R:.*]] = ptir.reshape %[[Y]] new_shape = [1, 1]
+// CHECK-NEXT:    %[[B:.*]] = ptir.broadcast_to %[[R]] result_shape = [3, 4]
+// CHECK-NEXT:    %[[A:.*]] = ptir.mul %[[B]], %[[X]] : tensor<3x4xf32>
+// CHECK-NEXT:    %[[C:.*]] = ptir.exp %[[B]] : tensor<3x4xf32>
+// CHECK-NEXT:    %[[D:.*]] = ptir.sub %[[C]], %[[A]] : tensor<3x4xf32>
+// CHECK-NEXT:    func.return %[[D]]
+func.func @repeated_for_several(%x: tensor<3x4xf32>, %y: tensor<1xf32>) -> tensor<3x4xf32> {
+  %v = ptir.reshape %x new_shape = [3, 4, 1] : tensor<3x4xf32> -> tensor<3x4x1xf32>
+  %b = ptir.broadcast_to %y result_shape = [3, 4, 1] : tensor<1xf32> -> tensor<3x4x1xf32>
+  %a = ptir.mul %b, %v : tensor<3x4x1xf32>
+  %c = ptir.exp %b : tensor<3x4x1xf32>
+  %d = ptir.sub %c, %a : tensor<3x4x1xf32>
+  %e = ptir.reshape %d new_shape = [3, 4] : tensor<3x4x1xf32> -> tensor<3x4xf32>
+  func.return %e : tensor<3x4xf32>
+}
+
 }
