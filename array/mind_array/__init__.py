@@ -1,14 +1,15 @@
 """
 NumPy-style arrays that compute at once, or record into PTIR: `import mind_array as ma`.
 
-The namespace follows the Python array API standard 2024.12. Concrete arrays run the kernels of the `numpy` target; inside of
-`ma.jit`, `ma.grad`, `ma.vmap` and `ma.trace` the same functions append ops.
+The namespace follows the Python array API standard 2024.12, and has many functions of NumPy under their names. Concrete arrays
+run the kernels of the `numpy` target; inside of `ma.jit`, `ma.grad`, `ma.vmap` and `ma.trace` the same functions append ops.
 """
 
 from __future__ import annotations
 
 import math as _math
 import sys as _sys
+from difflib import get_close_matches as _close
 from importlib import import_module as _import
 from types import ModuleType as _Module
 from typing import Any as _Any
@@ -37,6 +38,7 @@ from .programs import load as load
 from .programs import save as save
 from .programs import spec as spec
 from .programs import trace as trace
+from .table import BY_NUMPY as _BY_NUMPY
 from .table import TABLE as _TABLE
 from .transforms.batching import vmap as vmap
 from .transforms.control import cond as cond
@@ -69,6 +71,10 @@ for _name in (
     "rows.linalg_rules",
     "rows.factors",
     "rows.nn",
+    "rows.numpy_mathematics",
+    "rows.numpy_products",
+    "rows.numpy_shapes",
+    "rows.numpy_statistics",
 ):  # they fill the table and the class
     _import(f"{__name__}.{_name}")
 
@@ -82,6 +88,9 @@ def _modules() -> dict[str, _Module]:
     for row in _TABLE.values():
         target = globals() if not row.module else made[row.module].__dict__
         target[row.name] = row.function
+    for name, row in _BY_NUMPY.items():
+        if "." not in name:
+            globals().setdefault(name, row.function)
     return made
 
 
@@ -96,8 +105,9 @@ __all__ = sorted(n for n in globals() if not n.startswith("_") and n not in ("an
 
 
 def __getattr__(name: str) -> _Any:
-    """The dtypes that need `ml_dtypes`, and an error that lists the names."""
+    """The dtypes that need `ml_dtypes`, and an error that names similar attributes."""
     if name in _dtypes.EXTRA:
         return _dtypes.named(name)
-    message = f"module {__name__!r} has no attribute {name!r}"
+    near = _close(name, __all__, 3)
+    message = f"module {__name__!r} has no attribute {name!r}" + (f"; there are {', '.join(near)}" if near else "")
     raise AttributeError(message)

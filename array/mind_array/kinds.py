@@ -13,6 +13,11 @@ def is_sequence(x: object) -> TypeIs[tuple[Any, ...] | list[Any]]:
     return isinstance(x, tuple | list)
 
 
+def is_list(x: object) -> TypeIs[list[Any]]:
+    """Return whether a value is a list."""
+    return isinstance(x, list)
+
+
 def is_tuple(x: object) -> TypeIs[tuple[Any, ...]]:
     """Return whether a value is a tuple."""
     return isinstance(x, tuple)

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from .array import Array
-from .dtypes import float64, kind_of
+from .dtypes import kind_of
 from .faults import fault
 from .kinds import is_sequence
-from .operands import array_of, cast, is_number
-from .rows import contraction, creation, indexing, linalg, manipulation, mathematics, parts, reductions
-from .rows import elementwise as e
+from .operands import array_of, cast, floats_of, is_number
+from .rows import contraction, creation, indexing, linalg, manipulation, mathematics, reductions
+from .rows.numpy_shapes import diagonal
 from .table import BY_NUMPY
 
 _NO_VALUE: Any = getattr(np, "_NoValue", None)
@@ -46,6 +47,10 @@ def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kwargs: An
             raise _unsupported(f"np.{name}.{method}", [f"np.{n}.{method}" for n in table])
         return table[name](inputs[0], **{"axis": 0, **options})
     found = BY_NUMPY.get(name)
+    if method == "outer" and found is not None and found.arrays == 2:
+        first, second = (array_of(x, f"np.{name}.outer") for x in inputs)
+        spread = manipulation.reshape(first, (*first.shape, *(1,) * second.ndim))
+        return array_ufunc(self, ufunc, "__call__", spread, second, **kwargs)
     if method != "__call__" or found is None:
         what = f"np.{name}" if method == "__call__" else f"np.{name}.{method}"
         raise _unsupported(what, sorted(n for n in BY_NUMPY if isinstance(getattr(np, n, None), np.ufunc)))
@@ -92,44 +97,21 @@ def _as(x: Any, dtype: Any) -> Any:
 
 
 def _unsupported(name: str, known: list[str]) -> Exception:
-    return fault("E2001", f"{name} has no row for these arrays; there are {', '.join(known)}", expected=str(known), actual=name)
+    near = get_close_matches(name.removeprefix("np."), known, 3)
+    message = f"{name} has no row for these arrays" + (f"; there are {', '.join(near)}" if near else "")
+    return fault("E2001", message, expected=str(known), actual=name)
 
 
 # NEP 18
 
 
-def _floating(x: Any) -> Array:
-    """An array for functions that compute in floats: integers become float64."""
-    array = array_of(x, "array")
-    return array if kind_of(array.dtype) in "fc" else cast(array, float64)
-
-
 def _variance(function: Callable[..., Array]) -> Callable[..., Array]:
     def variance(a: Any, axis: Any = None, ddof: float = 0, keepdims: bool = False, correction: float | None = None) -> Array:
-        return function(_floating(a), axis=axis, correction=ddof if correction is None else correction, keepdims=keepdims)
+        return function(
+            floats_of(a, "array"), axis=axis, correction=ddof if correction is None else correction, keepdims=keepdims
+        )
 
     return variance
-
-
-def _cumulative(function: Callable[..., Array]) -> Callable[..., Array]:
-    def cumulative(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
-        array = manipulation.ravel(a) if axis is None else array_of(a, "cumulative")
-        return function(array, axis=0 if axis is None else axis, dtype=dtype)
-
-    return cumulative
-
-
-def _dot(a: Any, b: Any) -> Array:
-    x, y = array_of(a, "dot"), array_of(b, "dot")
-    if x.ndim == 0 or y.ndim == 0:
-        return e.multiply(x, y)
-    return contraction.tensordot(x, y, axes=((-1,), (-2 if y.ndim > 1 else -1,)))
-
-
-def _round(a: Any, decimals: int = 0) -> Array:
-    if decimals == 0:
-        return parts.round_(a)
-    return e.divide(parts.round_(e.multiply(_floating(a), 10.0**decimals)), 10.0**decimals)
 
 
 def _where(condition: Any, x: Any, y: Any) -> Array:
@@ -156,14 +138,13 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: An
     return mathematics.clip(a, min if a_min is None else a_min, max if a_max is None else a_max)
 
 
-def _interp(x: Any, xp: Any, fp: Any) -> Array:
-    """Between points on lines; beyond the ends as at them."""
-    points, places, values = (_floating(v) for v in (x, xp, fp))
-    upper = e.minimum(e.maximum(reductions.searchsorted(places, points, side="right"), 1), places.shape[0] - 1)
-    lower = e.subtract(upper, 1)
-    (x0, x1), (y0, y1) = ([indexing.take(v, i) for i in (lower, upper)] for v in (places, values))
-    share = mathematics.clip(e.divide(e.subtract(points, x0), e.subtract(x1, x0)), 0.0, 1.0)
-    return e.add(y0, e.multiply(share, e.subtract(y1, y0)))
+def _take(a: Any, indices: Any, axis: int | None = None) -> Array:
+    places = creation.asarray(indices) if is_sequence(indices) else indices
+    return indexing.take(manipulation.ravel(a) if axis is None else a, places, axis=axis or 0)
+
+
+def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Array:
+    return reductions.sum_(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
 def _rollaxis(a: Any, axis: int, start: int = 0) -> Array:
@@ -173,54 +154,30 @@ def _rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 
 
 _SPECIAL: dict[str, Callable[..., Any]] = {
-    "mean": lambda a, axis=None, keepdims=False: reductions.mean(_floating(a), axis=axis, keepdims=keepdims),
+    "mean": lambda a, axis=None, keepdims=False: reductions.mean(floats_of(a, "array"), axis=axis, keepdims=keepdims),
     "average": lambda a, axis=None, weights=None, keepdims=False: reductions.average(
-        _floating(a), axis, weights, keepdims=keepdims
+        floats_of(a, "array"), axis, weights, keepdims=keepdims
     ),
-    "median": lambda a, axis=None, keepdims=False: reductions.median(_floating(a), axis, keepdims=keepdims),
-    "quantile": lambda a, q, axis=None, keepdims=False: reductions.quantile(_floating(a), q, axis, keepdims=keepdims),
+    "median": lambda a, axis=None, keepdims=False: reductions.median(floats_of(a, "array"), axis, keepdims=keepdims),
+    "quantile": lambda a, q, axis=None, keepdims=False: reductions.quantile(floats_of(a, "array"), q, axis, keepdims=keepdims),
     "var": _variance(reductions.var),
     "std": _variance(reductions.std),
-    "cumsum": _cumulative(reductions.cumulative_sum),
-    "cumprod": _cumulative(reductions.cumulative_prod),
-    "dot": _dot,
-    "round": _round,
-    "around": _round,
     "where": _where,
     "concatenate": _joined(manipulation.concat),
     "stack": _joined(manipulation.stack),
     "clip": _clip,
-    "interp": _interp,
     "rollaxis": _rollaxis,
     "outer": lambda a, b: contraction.outer(manipulation.ravel(a), manipulation.ravel(b)),
-    "take": lambda a, indices, axis=None: indexing.take(manipulation.ravel(a) if axis is None else a, indices, axis=axis or 0),
+    "take": _take,
     "take_along_axis": lambda arr, indices, axis=-1: indexing.take_along_axis(arr, indices, axis=axis),
     "transpose": lambda a, axes=None: manipulation.permute_dims(a, axes),
     "reshape": lambda a, shape=None, newshape=None: manipulation.reshape(a, newshape if shape is None else shape),
-    "diagonal": lambda a, offset=0: linalg.diagonal(a, offset=offset),
-    "trace": lambda a, offset=0: linalg.trace(a, offset=offset),
-    "bincount": lambda x, minlength=0: _bincount(x, minlength),
+    "trace": _trace,
     "searchsorted": lambda a, v, side="left", sorter=None: reductions.searchsorted(a, v, side=side, sorter=sorter),
-    "linalg.norm": lambda x, ord=None, axis=None, keepdims=False: linalg.norm(_floating(x), ord, axis, keepdims),
-    "shape": lambda a: a.shape,
-    "ndim": lambda a: a.ndim,
-    "size": lambda a: a.size,
+    "linalg.norm": lambda x, ord=None, axis=None, keepdims=False: linalg.norm(floats_of(x, "array"), ord, axis, keepdims),
     "full_like": lambda a, fill_value, dtype=None: creation.full_like(a, fill_value, dtype=dtype),
-    "copy": lambda a: creation.asarray(a, copy=True),
     "tile": lambda A, reps: manipulation.tile(A, tuple(reps) if is_sequence(reps) else (reps,)),
-    "atleast_1d": lambda x: manipulation.reshape(x, (1,)) if not array_of(x, "atleast_1d").ndim else array_of(x, "atleast_1d"),
 }
-_RENAMED = {"ddof": "correction", "N": "n_rows", "M": "n_cols"}
-
-
-def _bincount(x: Any, minlength: int) -> Array:
-    array = array_of(x, "bincount")
-    ones = creation.ones(array.shape, dtype=np.dtype("int64"))
-    return indexing.segment_sum(ones, array, num_segments=int(minlength)) if minlength else _unsized("bincount", "minlength=")
-
-
-def _unsized(function: str, advice: str) -> Array:
-    raise fault("E1108", f"np.{function}: the size depends on data; pass {advice}", function=function)
 
 
 @lru_cache(256)
@@ -258,7 +215,7 @@ def _bound(theirs: Any, ours: Any, args: Sequence[Any], options: Mapping[str, An
     names, values = list(given), list(given.values())
     count = min(len(positional), len(values))
     taken = [n for n in names if n not in ("axis", "dtype", "keepdims")][:count]
-    return [given[n] for n in taken], {_RENAMED.get(n, n): given[n] for n in names if n not in taken}
+    return [given[n] for n in taken], {n: given[n] for n in names if n not in taken}
 
 
 def attach() -> None:

@@ -25,6 +25,7 @@ from .dtypes import (
     as_dtype,
     check_category,
     check_fits,
+    float64,
     in_native_order,
     kind_of,
     promote,
@@ -178,6 +179,12 @@ def one(function: str, category: str, x: Operand) -> Array:
     array = x if isinstance(x, Array) else array_of(x, function)
     check_category(function, array.dtype, category)
     return array
+
+
+def floats_of(x: Operand, function: str, argument: str = "x") -> Array:
+    """Return an operand as an array of floats or complex numbers, as NumPy's functions read it: others become float64."""
+    array = array_of(x, function, argument)
+    return array if kind_of(array.dtype) in "fc" else cast(array, float64)
 
 
 def dtype_or(given: Any, default: DType) -> DType:

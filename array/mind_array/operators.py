@@ -27,6 +27,7 @@ from .rows import (
     parts,
     reductions,
 )
+from .rows.numpy_mathematics import divmod_
 from .trace import TracedArray
 from .updates import At, setitem
 
@@ -62,7 +63,7 @@ _UNARY: dict[str, Callable[[Any], Array]] = {
 _ACCEPTED = (Array, Dim, np.ndarray, np.generic)
 
 
-def _operator(function: Callable[[Any, Any], Array]) -> Callable[[Any, Any], Any]:
+def _operator(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def operator(self: Array, other: Any, /) -> Any:
         if type(other) is Array or is_number(other) or isinstance(other, _ACCEPTED):
             return function(self, other)
@@ -71,7 +72,7 @@ def _operator(function: Callable[[Any, Any], Array]) -> Callable[[Any, Any], Any
     return operator
 
 
-def _reflected(function: Callable[[Any, Any], Array]) -> Callable[[Any, Any], Any]:
+def _reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def operator(self: Array, other: Any, /) -> Any:
         if is_number(other) or isinstance(other, _ACCEPTED):
             return function(other, self)
@@ -318,6 +319,7 @@ def attach() -> None:
     members |= {f"__{name}__": _operator(function) for name, function in _COMPARISONS.items()}
     members |= {f"__{name}__": (lambda self, function=function: function(self)) for name, function in _UNARY.items()}
     members |= {
+        **{"__divmod__": _operator(divmod_), "__rdivmod__": _reflected(divmod_)},
         **{"__getitem__": getitem, "__setitem__": setitem, "__repr__": _repr, "__str__": _str, "__bool__": _truth},
         "__int__": _scalar(int, "biuf", "use ma.astype(x, ma.int64), or make it a static argument"),
         "__float__": _scalar(float, "biuf", "use ma.astype(x, ma.float64), or make it a static argument"),

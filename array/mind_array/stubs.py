@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from .table import TABLE, Row
+from .table import BY_NUMPY, TABLE, Row
 
 PAGE = Path(__file__).parent / "__init__.pyi"
 _HEAD = """# Made by `python -m mind_array.stubs`.
@@ -59,7 +59,8 @@ def text() -> str:
         "from .rows.dtype_functions import FloatLimits as FloatLimits",
         "from .rows.dtype_functions import IntegerLimits as IntegerLimits",
     ]
-    named: set[str] = {n for n in ma.__all__ if n not in {r.name for r in TABLE.values() if not r.module}}
+    aliases = {n: r for n, r in BY_NUMPY.items() if "." not in n and getattr(ma, n) is r.function and n != r.qualified}
+    named: set[str] = {n for n in ma.__all__ if n not in {r.name for r in TABLE.values() if not r.module} | {*aliases}}
     for name in sorted(named):
         found = getattr(ma, name)
         module = getattr(found, "__module__", "")
@@ -74,6 +75,7 @@ def text() -> str:
         lines += ["", f"class {module}:"]
         for row in sorted((r for r in TABLE.values() if r.module == module), key=lambda r: r.name):
             lines += ["    @staticmethod", f"    {_signature(row)}"]
+    lines += ["", *(f"{n} = {aliases[n].qualified}" for n in sorted(aliases))]
     return "\n".join(lines) + "\n"
 
 

@@ -24,7 +24,7 @@ def dot_general(a: Array, b: Array, contract: tuple[Any, Any], batch: tuple[Any,
     return emit(ptir.DotGeneralOp, a, b, **{n: tuple(v) for n, v in zip(names, (*contract, *batch), strict=True)})
 
 
-@row("matmul", "dot", category="numeric", arrays=2, derivative=SMOOTH)
+@row("matmul", category="numeric", arrays=2, derivative=SMOOTH)
 def matmul(x1: Any, x2: Any, /) -> Array:
     """Return the products of matrices, their leading axes broadcast; a vector is a row on the left, a column on the right."""
     (a, b), _ = promoted("matmul", "numeric", array_of(x1, "matmul"), array_of(x2, "matmul"))

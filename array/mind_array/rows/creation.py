@@ -17,7 +17,19 @@ from ..dtypes import DEFAULTS, DType, check_fits, float64, in_native_order, int6
 from ..emit import check_memory, constant, emit
 from ..faults import fault
 from ..kinds import is_numpy, is_sequence
-from ..operands import array_of, axis_of, dtype_or, one, shape_of, static_size
+from ..operands import (
+    array_of,
+    axis_of,
+    broadcast,
+    broadcast_shapes,
+    dtype_or,
+    floats_of,
+    is_number,
+    one,
+    promoted,
+    shape_of,
+    static_size,
+)
 from ..operands import cast as cast_to
 from ..table import SMOOTH, row
 from ..trace import ACTIVE, TracedArray
@@ -26,7 +38,7 @@ from .dtype_functions import result_type
 from .parts import select
 
 
-@row("asarray", "array")
+@row("asarray")
 def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Array:
     """
     Return an array from an array, a NumPy array or scalar, a number, nested sequences of numbers, or a buffer.
@@ -74,6 +86,12 @@ def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | 
             "E2001", f"asarray: found a {actual}, expected an array, numbers or a buffer", expected="array", actual=actual
         ) from None
     return asarray(buffer, dtype=wanted, copy=copy)
+
+
+@row(standard=False)
+def array(obj: Any, /, dtype: Any = None, *, copy: bool = True) -> Array:
+    """Return an array as `asarray` does, of its own memory unless `copy` is False."""
+    return asarray(obj, dtype, copy=True if copy else None)
 
 
 def _needs_copy() -> Exception:
@@ -255,26 +273,37 @@ def _number(value: Any, function: str) -> Any:
 
 @row("linspace", arrays=0)
 def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *, dtype: Any = None, device: Any = None) -> Array:
-    """Return `num` numbers at equal distances from `start` to `stop`, which is the last one unless `endpoint` is False."""
+    """
+    Return `num` numbers at equal distances from `start` to `stop`, which is the last one unless `endpoint` is False.
+
+    Ends that are arrays give their results along a first axis.
+    """
     check_device(device)
-    number = complex if isinstance(start, complex) or isinstance(stop, complex) else float
-    wanted = dtype_or(dtype, DEFAULTS[number])
+    ends, joint = _ends(start, stop)
+    wanted = dtype_or(dtype, joint)
     count = int(num)
     if count < 0:
         raise fault("E1110", f"linspace: num is {count}, expected 0 or more", argument="num", value=count)
-    between = count - 1 if endpoint else count
     work = wanted if kind_of(wanted) in "fc" else float64
-    places = iota((count,), 0, float64 if kind_of(work) == "c" else work)
-    share = e.divide(cast_to(places, work), constant(max(between, 1), work, (count,)))
-    first, last = constant(start, work, (count,)), constant(stop, work, (count,))
-    along = e.add(e.multiply(first, e.subtract(constant(1, work, (count,)), share)), e.multiply(last, share))
-    if start == stop:
-        along = first
+    shape = (count, *broadcast_shapes(*(x.shape for x in ends)))
+    first, last = (broadcast(cast_to(x, work), shape) for x in ends)
+    places = iota(shape, 0, float64 if kind_of(work) == "c" else work)
+    between = count - 1 if endpoint else count
+    share = e.divide(cast_to(places, work), constant(max(between, 1), work, shape))
+    along = e.add(e.multiply(first, e.subtract(constant(1, work, shape), share)), e.multiply(last, share))
+    along = select(e.equal(first, last), first, along)
     if endpoint and count > 1:
-        is_last = e.equal(iota((count,), 0, int64), constant(count - 1, int64, (count,)))
-        along = select(is_last, last, along)
-    is_first = e.equal(iota((count,), 0, int64), constant(0, int64, (count,)))
-    return cast_to(select(is_first, first, along), wanted)
+        along = select(e.equal(iota(shape, 0, int64), constant(count - 1, int64, shape)), last, along)
+    return cast_to(select(e.equal(iota(shape, 0, int64), constant(0, int64, shape)), first, along), wanted)
+
+
+def _ends(start: Any, stop: Any) -> tuple[list[Array], DType]:
+    """The ends of a sequence as floats or complex numbers, and the dtype of both."""
+    if is_number(start) and is_number(stop):
+        dtype = DEFAULTS[complex if isinstance(start, complex) or isinstance(stop, complex) else float]
+        return [constant(x, dtype, ()) for x in (start, stop)], dtype
+    ends, dtype = promoted("linspace", "floating", *(x if is_number(x) else floats_of(x, "linspace") for x in (start, stop)))
+    return [constant(x, dtype, ()) if is_number(x) else x for x in ends], dtype
 
 
 @row("eye", arrays=0)

@@ -9,7 +9,7 @@ import numpy as np
 from ..array import Array, wrap
 from ..dtypes import int64
 from ..faults import fault
-from ..operands import array_of
+from ..operands import array_of, axis_of
 from ..table import row
 from ..trace import TracedArray
 
@@ -47,13 +47,19 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Array
 
 
-@row("nonzero", "flatnonzero", host=_REASON)
+@row("nonzero", host=_REASON)
 def nonzero(x: Any, /) -> tuple[Array, ...]:
     """Return, for each axis, the indices of the elements that differ from 0, in row-major order."""
     array = concrete(x, "nonzero", "use ma.where(x != 0, ...) or a mask")
     if array.ndim == 0:
         raise fault("E3002", "nonzero of an array of rank 0, expected at least 1", expected="at least 1", actual=0)
     return tuple([wrap(i.astype(int64)) for i in array.nonzero()])
+
+
+@row("flatnonzero", standard=False, host=_REASON)
+def flatnonzero(a: Any, /) -> Array:
+    """Return the places of the elements that differ from 0, in row-major order."""
+    return wrap(np.flatnonzero(concrete(a, "flatnonzero", "use ma.where(x != 0, ...) or a mask")).astype(int64))
 
 
 def _unique(x: Any, function: str) -> tuple[Any, Any, Any, Any]:
@@ -84,7 +90,27 @@ def unique_inverse(x: Any, /) -> UniqueInverse:
     return UniqueInverse(wrap(values), wrap(inverse))
 
 
-@row("unique", "unique_values", host=_REASON)
+@row("unique_values", host=_REASON)
 def unique_values(x: Any, /) -> Array:
     """Return the different elements; NaN differs from itself."""
     return wrap(_unique(x, "unique_values")[0])
+
+
+@row("unique", standard=False, host=_REASON)
+def unique(
+    ar: Any,
+    /,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
+    """Return the different elements, or slices along `axis`, in order; and what else is asked for, in a tuple."""
+    array = concrete(ar, "unique", "use ma.sort, and a mask of the first of equals")
+    if axis is not None:
+        axis = axis_of(axis, array.ndim, "unique")
+    found = np.unique(array, return_index, return_inverse, return_counts, axis, equal_nan=equal_nan)
+    return tuple(map(wrap, found)) if isinstance(found, tuple) else wrap(found)

@@ -252,7 +252,7 @@ def matrix_power(x: Any, n: int, /) -> Array:
     return broadcast(eye(array.shape[-1], dtype=array.dtype), array.shape) if found is None else found
 
 
-@row("linalg.diagonal", "diagonal", module="linalg", category="all", derivative=SMOOTH)
+@row("linalg.diagonal", module="linalg", category="all", derivative=SMOOTH)
 def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     """Return the elements of a diagonal of the last two axes, above the main one for a positive offset."""
     array = array_of(x, "diagonal")
@@ -261,13 +261,13 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     return diagonal_of(array, int(offset))
 
 
-@row("trace", module="linalg", category="numeric", derivative=SMOOTH)
+@row("linalg.trace", module="linalg", category="numeric", derivative=SMOOTH)
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     """Return the sum of a diagonal of the last two axes."""
     return sum_(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 
 
-@row("cross", module="linalg", category="numeric", arrays=2, derivative=SMOOTH)
+@row("linalg.cross", "cross", module="linalg", category="numeric", arrays=2, derivative=SMOOTH)
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     """Return the cross products of vectors of three elements along `axis`."""
     a, b = together("cross", "numeric", x1, x2)

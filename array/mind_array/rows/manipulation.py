@@ -280,7 +280,7 @@ def ravel(x: Any, /) -> Array:
 def _joined(name: str, doc: str, least: int, axis: int) -> Any:
     def function(arrays: Any, /) -> Array:
         given = [array_of(x, name) for x in arrays]
-        wide = [_at_least(x, least) for x in given]
+        wide = [at_least(x, least) for x in given]
         along = 0 if name == "hstack" and wide[0].ndim == 1 else axis
         return concat(wide, axis=along)
 
@@ -288,7 +288,8 @@ def _joined(name: str, doc: str, least: int, axis: int) -> Any:
     return row(name, standard=False, arrays=-1, derivative=SMOOTH)(function)
 
 
-def _at_least(x: Array, rank: int) -> Array:
+def at_least(x: Array, rank: int) -> Array:
+    """Return an array of at least 1, 2 or 3 axes, new ones where NumPy's `atleast` functions put them."""
     if x.ndim >= rank:
         return x
     n = x.shape[0] if x.ndim == 1 else 1
@@ -304,13 +305,35 @@ dstack = _joined("dstack", "Return arrays joined along their third axis.", 3, 2)
 
 @row("pad", standard=False, derivative=SMOOTH)
 def pad(x: Any, pad_width: Any, /, mode: str = "constant", *, constant_values: Any = 0) -> Array:
-    """Return `x` with `pad_width` elements of a number before and after it along each axis."""
+    """
+    Return `x` with `pad_width` elements before and after it along each axis.
+
+    `mode`: "constant" for a number, or "edge", "reflect", "symmetric" and "wrap" for elements of the array, as in NumPy.
+    """
     array = array_of(x, "pad")
-    if mode != "constant":
-        raise fault("E6003", f"pad: mode {mode!r}, expected 'constant'", backend="pad")
     widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).tolist()
     if any(n < 0 for pair in widths for n in pair):
         raise fault("E1110", f"pad: widths {pad_width}, expected numbers from 0 up", argument="pad_width", value=str(pad_width))
+    if mode in _REPEATING:
+        return _padded_by_elements(array, widths, mode)
+    if mode != "constant":
+        raise fault("E6003", f"pad: mode {mode!r}, expected 'constant' or one of {_REPEATING}", backend="pad")
     low, high = (tuple([int(pair[i]) for pair in widths]) for i in (0, 1))
     value = complex(constant_values) if kind_of(array.dtype) == "c" else array.dtype.type(constant_values).item()
     return emit(ptir.PadOp, array, low=low, high=high, interior=(0,) * array.ndim, pad_value=value)
+
+
+_REPEATING = ("edge", "reflect", "symmetric", "wrap")
+"""Modes that repeat elements of the array."""
+
+
+def _padded_by_elements(x: Array, widths: list[list[int]], mode: Any) -> Array:
+    """An array padded by its own elements, whose places along each axis are those of padded positions."""
+    for axis, (low, high) in enumerate(widths):
+        if low or high:
+            n = static_size(x.shape[axis], "pad")
+            if n == 0:
+                raise fault("E1110", f"pad: axis {axis} has no elements to pad with, expected one", argument="x", value=0)
+            places = wrap(np.pad(np.arange(n), (low, high), mode=mode))
+            x = moveaxis(emit(ptir.TakeOp, moveaxis(x, axis, 0), places), 0, axis)
+    return x

@@ -60,7 +60,6 @@ def fmod(x1: Any, x2: Any, /) -> Array:
 
 @row(
     "power",
-    "float_power",
     category="numeric",
     arrays=2,
     derivative=SMOOTH,

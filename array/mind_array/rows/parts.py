@@ -42,10 +42,6 @@ def parts_of(x: Array) -> tuple[Array, Array]:
     return emit(ptir.RealOp, x), emit(ptir.ImagOp, x)
 
 
-def _rounded_parts(x: Array) -> Array:
-    return from_parts(*(emit(ptir.RoundOp, part) for part in parts_of(x)))
-
-
 def _direction(x: Array) -> Array:
     """`x / abs(x)`, and 0 at 0."""
     magnitude = emit(ptir.AbsOp, x)
@@ -55,13 +51,18 @@ def _direction(x: Array) -> Array:
     return from_parts(*(select(is_zero, zero, e.divide(part, safe)) for part in parts_of(x)))
 
 
-round_ = e.unary(
-    *("round", ptir.RoundOp, "numeric", "Return the nearest whole number, ties to even; of complex numbers of each part."),
-    numpy=("round", "rint", "around"),
-    derivative=NONE,
-    integers=True,
-    complex_form=_rounded_parts,
-)
+@row("round", "rint", "around", category="numeric")
+def round_(x: Any, /, decimals: int = 0) -> Array:
+    """Return the nearest whole number, ties to even, or of `decimals` more digits; of complex numbers of each part."""
+    array = one("round", "numeric", x)
+    if kind_of(array.dtype) not in "fc":
+        return array
+    if decimals:
+        scale = 10.0**decimals
+        return e.divide(round_(e.multiply(array, scale)), scale)
+    return from_parts(*(emit(ptir.RoundOp, part) for part in parts_of(array))) if is_complex(array) else emit(ptir.RoundOp, array)
+
+
 sign = e.unary(
     *("sign", ptir.SignOp, "numeric", "Return -1, 0 or 1; of complex numbers `x / abs(x)`."),
     derivative=NONE,

@@ -15,7 +15,7 @@ from ..faults import fault
 from ..operands import array_of, axes_of, axis_of, cast, dtype_or, is_dynamic, one, static_size
 from ..table import PIECEWISE, SMOOTH, row
 from . import elementwise as e
-from .manipulation import concat, expand_dims, reshape, reshaped
+from .manipulation import concat, expand_dims, reshape, reshaped, stack
 from .parts import abs_, isnan, select, square
 
 
@@ -316,25 +316,37 @@ def ptp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
 
 
 @row("quantile", standard=False, category="float", derivative=PIECEWISE)
-def quantile(x: Any, q: float, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
-    """Return the number below which a share `q` of the elements lies, between neighbours along a line; NaN if one is NaN."""
+def quantile(x: Any, q: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+    """
+    Return the number below which a share `q` of the elements lies, between neighbours along a line; NaN if one is NaN.
+
+    Several shares give several results along a first axis.
+    """
     array = one("quantile", "float", x)
     place = 0 if axis is None else axis_of(axis, array.ndim, "quantile")
-    flat = reshape(array, (-1,)) if axis is None else array
+    ordered = sort(reshape(array, (-1,)) if axis is None else array, axis=place)
+    several = hasattr(q, "__len__")
+    found = [_at_share(ordered, float(share), place) for share in (q if several else [q])]
+    if axis is None and keepdims:
+        found = [reshaped(part, (1,) * array.ndim) for part in found]
+    elif not keepdims:
+        found = [reshaped(part, tuple([m for i, m in enumerate(part.shape) if i != place])) for part in found]
+    return stack(found) if several else found[0]
+
+
+def _at_share(ordered: Array, q: float, place: int) -> Array:
+    """The element of an ordered axis that a share `q` lies below, the axis kept with extent 1."""
     if not 0 <= q <= 1:
         raise fault("E1110", f"quantile: q is {q}, expected 0 to 1", argument="q", value=q)
-    n = static_size(flat.shape[place], "quantile")
+    n = static_size(ordered.shape[place], "quantile")
     where = q * (n - 1)
     low = math.floor(where)
     before: tuple[Any, ...] = (slice(None),) * place
-    ordered = sort(flat, axis=place)
     found, last = (ordered[(*before, slice(i, i + 1))] for i in (low, n - 1))
     if share := where - low:  # a share of 0 of infinity would be NaN
         above = ordered[(*before, slice(low + 1, low + 2))]
         found = e.add(e.multiply(found, 1 - share), e.multiply(above, share))
-    found = select(isnan(last), last, found)  # NaN is last in order
-    kept = found if axis is not None else reshaped(found, (1,) * array.ndim)
-    return kept if keepdims else reshaped(found, tuple([m for i, m in enumerate(flat.shape) if i != place]))
+    return select(isnan(last), last, found)  # NaN is last in order
 
 
 @row("median", standard=False, category="float", derivative=PIECEWISE)
