@@ -95,6 +95,8 @@ def _between(target: Target, operand: int, kind: type[TransposeOp | ReshapeOp]) 
             if first and not _is_between(owner):
                 return None
             pending += first
+            if counts[value] > MOST_USES:
+                return None
             if counts[value] == _uses(value):
                 pending -= 1
                 found.ops.append(owner)
@@ -103,7 +105,7 @@ def _between(target: Target, operand: int, kind: type[TransposeOp | ReshapeOp]) 
         return None
     if not all(_can_repeat(v, found) for v in found.repeated):
         return None
-    found.dies = any(counts[v] == _uses(v) for v in found.views)
+    found.dies = any(counts[v] == _uses(v) <= MOST_USES for v in found.views)
     return found
 
 

@@ -13,7 +13,7 @@ from mind_dialect.dominance import walk
 from mind_dialect.ptir import ReshapeOp, TransposeOp
 from mind_dialect.verify import verify
 from mind_lowering.ptir_optimize import optimize
-from mind_passes.ptir.sink_views import sink_views
+from mind_passes.ptir.sink_views import MOST_USES, sink_views
 from programs import parse
 from ptir_evaluator import evaluate, function_of, same_bits
 
@@ -147,3 +147,25 @@ def test_transposes_of_every_value_are_tried_in_linear_time() -> None:
         return calls(lambda: sink_views(module))
 
     assert effort(200) < 2.5 * effort(100)
+
+
+@pytest.mark.parametrize("users", range(1, 14))
+def test_values_of_many_users_stay_where_they_are(users: int) -> None:
+    shape = "tensor<3x2xsi32>"
+    lines = ["%t = ptir.transpose %x perm = [1, 0] : tensor<2x3xsi32> -> " + shape, f"%v = ptir.abs %t : {shape}"]
+    lines += [f"%u0 = ptir.neg %v : {shape}"]
+    lines += [f"%u{i} = ptir.mul %u{i - 1}, %v : {shape}" for i in range(1, users)]
+    body = "\n    ".join(lines)
+    module = parse(f"""module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+  func.func @f(%x: tensor<2x3xsi32>) -> tensor<2x3xsi32> {{
+    {body}
+    %r = ptir.transpose %u{users - 1} perm = [1, 0] : {shape} -> tensor<2x3xsi32>
+    func.return %r : tensor<2x3xsi32>
+  }}
+}}""")
+    x = np.array([[1, -2, 3], [-1, 2, 0]], np.int32)
+    expected = evaluate(function_of(module), [x])
+    sunk = module.clone()
+    assert sink_views(sunk) == (users <= MOST_USES)
+    verify(sunk)
+    assert all(map(same_bits, evaluate(function_of(sunk), [x]), expected))
