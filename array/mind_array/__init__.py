@@ -56,6 +56,7 @@ from .transforms.jacobians import hessian as hessian
 from .transforms.jacobians import jacfwd as jacfwd
 from .transforms.jacobians import jacrev as jacrev
 from .transforms.jit import jit as jit
+from .transforms.switch import switch as switch
 
 __array_api_version__ = "2024.12"
 bool = _dtypes.bool_

@@ -27,6 +27,7 @@ from .programs import load as load
 from .programs import save as save
 from .transforms.control import scan as scan
 from .programs import spec as spec
+from .transforms.switch import switch as switch
 from .programs import trace as trace
 from .transforms.derivatives import value_and_grad as value_and_grad
 from .transforms.derivatives import vjp as vjp

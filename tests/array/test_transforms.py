@@ -186,6 +186,34 @@ def test_checkpoints_compute_again_and_change_no_number():
 # Control flow
 
 
+@pytest.mark.parametrize("dtype", [ma.int8, ma.int64, ma.uint8, ma.uint64])
+def test_a_switch_takes_the_function_of_its_index(dtype: Any):
+    """Against a list of Python, with gradients and batches of indices."""
+    x = np.array([0.5, -1.0])
+
+    for count in (1, 2, 5):
+        branches = [lambda v, k=k: ma.sin(v * (k + 1.0)) for k in range(count)]
+        limits = np.iinfo(dtype)
+        indices = [i for i in (limits.min, -1, 0, 1, 3, count - 1, count, limits.max) if limits.min <= i <= limits.max]
+
+        def f(i: Any, v: Any, branches: Any = branches) -> Any:
+            return ma.switch(i, branches, v)
+
+        jitted, slope = ma.jit(f), ma.jit(ma.grad(lambda i, v, f=f: ma.sum(f(i, v)), argnums=1))
+        chosen = [min(max(int(i), 0), count - 1) + 1.0 for i in indices]
+        for i, k in zip(indices, chosen, strict=True):
+            index = ma.asarray(i, dtype=dtype)
+            np.testing.assert_allclose(jitted(index, x).ndarray, np.sin(x * k), rtol=1e-12)
+            np.testing.assert_allclose(slope(index, x).ndarray, np.cos(x * k) * k, rtol=1e-12)
+        many = ma.vmap(f, in_axes=(0, None))(ma.asarray(indices, dtype=dtype), x)
+        np.testing.assert_allclose(many.ndarray, np.stack([np.sin(x * k) for k in chosen]), rtol=1e-12)
+    last = ma.jit(lambda i: ma.switch(i, [lambda k=k: ma.asarray(k) for k in range(130)]))(
+        ma.asarray(np.iinfo(dtype).max, dtype=dtype)
+    )
+    assert int(last) == min(np.iinfo(dtype).max, 129)
+    assert [ma.switch(i, [lambda: "a", lambda: "b"]) for i in (-1, 0, 1, 7)] == [*"aabb"]
+
+
 def test_loops_and_branches_capture_what_they_use():
     w = ma.asarray(np.random.default_rng(0).standard_normal((3, 3)))
 
@@ -339,6 +367,11 @@ WRONG = {
     "bounds that are no integers": (lambda x: ma.fori_loop(0.5, 3, lambda i, c: c, 0.0), "E1110"),
     "traced bounds that are no integers": (lambda x: ma.fori_loop(0, x[0], lambda i, c: c, 0.0), "E2001"),
     "a bound on iterations": (lambda x: ma.while_loop(lambda c: c < 3, lambda c: c + 1, 0, max_iterations=-1), "E1110"),
+    "a switch of nothing": (lambda x: ma.switch(0, []), "E1110"),
+    "a switch of no function": (lambda x: ma.switch(0, [lambda: x, 1]), "E1105"),
+    "a switch by a float": (lambda x: ma.switch(x[0], [lambda: x, lambda: x]), "E2001"),
+    "a switch by several": (lambda x: ma.switch(ma.arange(3), [lambda: x, lambda: x]), "E2001"),
+    "a switch of other results": (lambda x: ma.jit(lambda i: ma.switch(i, [lambda: x, lambda: x, lambda: x[0]]))(1), "E1104"),
     "a predicate of rank 1": (lambda x: ma.cond(x > 0, lambda: x, lambda: x), "E2001"),
     "a condition of rank 1": (lambda x: ma.while_loop(lambda c: c > 0, lambda c: c, x), "E2001"),
     "scanned lengths": (lambda x: ma.scan(lambda c, v: (c, None), 0.0, (x, ma.ones(2))), "E3003"),
