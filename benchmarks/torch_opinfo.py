@@ -78,7 +78,7 @@ class Sample(torch.nn.Module):
             leaves[i] = tensor
         args, kwargs = pytree.tree_unflatten(leaves, self.tree)
         found = self.processed(self.op(*args, **kwargs))
-        return tuple(y for y in pytree.tree_leaves(found) if isinstance(y, torch.Tensor))
+        return tuple(torch.as_tensor(y) for y in pytree.tree_leaves(found) if isinstance(y, torch.Tensor | bool))
 
 
 def samples(op: Any, most: int) -> Iterator[Sample]:

@@ -28,6 +28,8 @@ from mind_translate.fx import DECOMPOSED, KEPT, dtype_of, read_exported
 from mind_translate.fx.graph import Exported, size_of
 from mind_translate.unsupported import Refused
 
+from .torch_replaced import replacing
+
 LEAST = (2, 9)
 """The oldest version of torch that is supported; the extra says the same."""
 
@@ -136,7 +138,8 @@ def exported(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynam
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return torch.export.export(model, args, dict(kwargs) or None, dynamic_shapes=dynamic)
+            with replacing(torch):
+                return torch.export.export(model, args, dict(kwargs) or None, dynamic_shapes=dynamic)
     except Exception as e:
         message = f"torch.export cannot export {type(model).__name__}: {brief(e)}"
         raise error("E7001", message, option="model") from None

@@ -54,6 +54,11 @@ ROWS: dict[str, Row] = {
     },
     "norms of zeros": (lambda x: (vector_norm(2)(x), vector_norm(3, 0)(x), vector_norm(1)(x)), lambda: (torch.zeros(3, 2),)),
     "negative norms of zeros": (vector_norm(-2.0), lambda: (torch.tensor([0.0, 1.0]),)),
+    "any and all of nothing": (
+        lambda x: (x.any(), x.all(), x.any(0), x.all(0), (x > 0).any(), (x > 0).all(1)),
+        lambda: (torch.zeros(0, 2),),
+    ),
+    "conjugates": (lambda x: (x.conj(), x @ x.mH, x.conj().imag), lambda: (torch.complex(normal(2, 3), normal(2, 3)),)),
     "norms of nothing": (vector_norm(2, 0), lambda: (torch.zeros(0, 2),)),
     "norms of specials": (lambda x: [vector_norm(p)(x) for p in (0, 0.5, 1, 2, 3, INF, -INF)], lambda: (SPECIAL,)),
     "norms of infinities": (lambda x: [vector_norm(p)(x) for p in (0.5, 1, 2, 3)], lambda: (torch.tensor([INF, 1.0, 0.0]),)),

@@ -34,6 +34,7 @@ _FLOAT_UNARY: dict[str, type[ptir.PtirOp]] = {
     **{"reciprocal": ptir.ReciprocalOp, "sqrt": ptir.SqrtOp, "sin": ptir.SinOp, "cos": ptir.CosOp, "neg": ptir.NegOp},
     **{"sigmoid": ptir.LogisticOp, "expm1": ptir.Expm1Op, "log1p": ptir.Log1pOp},
     **{"erfinv": ptir.ErfInvOp, "lgamma": ptir.LgammaOp, "conj_physical": ptir.ConjOp},
+    **{"_conj": ptir.ConjOp, "_neg_view": ptir.NegOp},
 }
 _ROUNDING: dict[str, type[ptir.PtirOp]] = {"floor": ptir.FloorOp, "ceil": ptir.CeilOp, "round": ptir.RoundOp}
 _ON_TRUTHS: dict[str, type[ptir.PtirOp]] = {"logical_and": ptir.AndOp, "logical_or": ptir.OrOp, "logical_xor": ptir.XorOp}

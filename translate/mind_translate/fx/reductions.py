@@ -57,8 +57,11 @@ def _extreme(kind: str) -> Row:
 
 
 def _truths(kind: str) -> Row:
+    """Any or all; of nothing the least or greatest integer, which the comparison makes false or true."""
+
     def row(to: AtenConverter, call: Call, x: SSAValue, dims: Axes = None, keep: bool = False) -> SSAValue:
-        return to.cast(to.reduce(kind, to.cast(to.cast(x, I1), SI32), dims, keep), call.dtype)
+        found = to.reduce(kind, to.cast(to.cast(x, I1), SI32), dims, keep)
+        return to.cast(to.compare("greater", found, 0), call.dtype)
 
     return row
 

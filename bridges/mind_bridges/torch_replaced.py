@@ -1,0 +1,120 @@
+"""
+Replacements for functions of torch that read data while torch exports them.
+
+`equal` and `allclose` return a truth value of Python: here a tensor of rank 0. `cov` and `corrcoef` read the number of degrees of
+freedom for a warning. The residuals of `linalg.lstsq` have a size that depends on data, but not by every driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+"""Of `torch.linalg.lstsq`."""
+
+
+def _equal(torch: Any, x: Any, y: Any) -> Any:
+    """Return whether shapes and elements are equal; NaN is not equal to itself."""
+    if x.dtype != y.dtype:
+        raise ValueError(f"torch.equal of {x.dtype} and {y.dtype}, expected one dtype")
+    return (x == y).all() if x.shape == y.shape else torch.zeros((), dtype=torch.bool, device=x.device)
+
+
+def _allclose(torch: Any, x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    return torch.isclose(x, y, rtol, atol, equal_nan).all()
+
+
+def _covariance(torch: Any, x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    """
+    Return the covariances of the rows of `x`, by weighted means: numpy.cov has the formula.
+
+    Degrees of freedom below 0 count as 0, which gives infinities and NaN, as in torch.
+    """
+    if x.ndim > 2:
+        raise ValueError(f"torch.cov of rank {x.ndim}, expected at most 2")
+    real = x.dtype.to_real() if x.dtype.is_floating_point or x.dtype.is_complex else torch.get_default_dtype()
+    x = x if x.dtype.is_complex else x.to(real)
+    x = x.reshape(1, -1) if x.ndim < 2 else x
+    weights = torch.ones(x.shape[1:], dtype=real, device=x.device)
+    for given in (fweights, aweights):
+        weights = weights if given is None else weights * given
+    total = weights.sum()
+    subtracted = correction if aweights is None or not correction else correction * (weights * aweights).sum() / total
+    centred = x - (x * weights).sum(1, keepdim=True) / total
+    return ((centred * weights) @ centred.mH / (total - subtracted).clamp(min=0)).squeeze()
+
+
+def _correlations(torch: Any, x: Any) -> Any:
+    """Return the covariances of the rows of `x` relative to their deviations, clipped to 1."""
+    found = _covariance(torch, x)
+    if not found.ndim:
+        return found / found
+    deviations = found.diagonal().abs().sqrt()
+    found = found / deviations[:, None] / deviations
+    if not found.dtype.is_complex:
+        return found.clip(-1, 1)
+    return torch.complex(found.real.clip(-1, 1), found.imag.clip(-1, 1))
+
+
+def _least_squares(torch: Any, a: Any, b: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:
+    """
+    Return the solution of `torch.linalg.lstsq`, its residuals, ranks and singular values.
+
+    `gels` takes matrices for ones of full rank: by Q and R. Other drivers give the shortest solution: by the pseudo-inverse.
+    """
+    rows, columns = a.shape[-2:]
+    driver = "gelsy" if driver is None else driver
+    if driver not in DRIVERS:
+        raise ValueError(f"driver {driver!r} of torch.linalg.lstsq, expected one of {DRIVERS}")
+    if driver in ("gelsd", "gelss") and rows > columns:
+        raise ValueError(f"torch.linalg.lstsq of a tall matrix by {driver!r}, whose residuals have a size that depends on data")
+    are_vectors = a.ndim == b.ndim + 1
+    if a.ndim not in (b.ndim, b.ndim + 1) or b.shape[: a.ndim - 1] != a.shape[:-1]:
+        raise ValueError(f"torch.linalg.lstsq of shapes {list(a.shape)} and {list(b.shape)}, expected equal batches and rows")
+    sides = b.unsqueeze(-1) if are_vectors else b
+    nothing = torch.zeros(0, dtype=a.dtype.to_real())
+    residuals, ranks, singular = nothing, nothing.to(torch.int64), nothing
+    if driver == "gels":
+        found = _by_orthogonal_factors(torch, a, sides)
+        if rows > columns:
+            residuals = (a @ found - sides).abs().square().sum(-2)
+    else:
+        tolerance = torch.finfo(a.dtype).eps * max(rows, columns) if rcond is None else rcond
+        found, ranks = torch.linalg.pinv(a, rtol=tolerance) @ sides, torch.linalg.matrix_rank(a, rtol=tolerance)
+        singular = nothing if driver == "gelsy" else torch.linalg.svdvals(a)
+    if are_vectors:
+        found = found.squeeze(-1)
+    return torch.return_types.linalg_lstsq((found, residuals, ranks, singular))
+
+
+def _by_orthogonal_factors(torch: Any, a: Any, b: Any) -> Any:
+    """Return `R^-1 Q^H b` for `a = Q R`; for a wide `a` the shortest solution, `Q R^-H b` of its adjoint."""
+    if a.shape[-2] >= a.shape[-1]:
+        q, r = torch.linalg.qr(a)
+        return torch.linalg.solve_triangular(r, q.mH @ b, upper=True)
+    q, r = torch.linalg.qr(a.mH)
+    return q @ torch.linalg.solve_triangular(r.mH, b, upper=False)
+
+
+def replacing(torch: Any) -> Any:
+    """Return a context in which calls of the functions are calls of their replacements."""
+    replaced: dict[Any, Callable[..., Any]] = {
+        torch.equal: _equal,
+        torch.Tensor.equal: _equal,
+        torch.allclose: _allclose,
+        torch.Tensor.allclose: _allclose,
+        torch.cov: _covariance,
+        torch.Tensor.cov: _covariance,
+        torch.corrcoef: _correlations,
+        torch.Tensor.corrcoef: _correlations,
+        torch.linalg.lstsq: _least_squares,
+    }
+
+    class Replacing(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            called = partial(replaced[func], torch) if func in replaced else func
+            return called(*args, **(kwargs or {}))
+
+    return Replacing()

@@ -1,0 +1,131 @@
+"""Functions that torch cannot export, since they read data: values and derivatives are torch's all the same."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mind_dialect.errors import MindError
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+from torch import linalg  # noqa: E402, after the skip
+
+from torch_rows import Row, checks_of, normal, run  # noqa: E402, after the skip
+
+NAN = float("nan")
+
+
+def truth(found: Any) -> Any:
+    """A truth value of Python as a tensor; our import gives one at once."""
+    return torch.as_tensor(found)
+
+
+def complex_normal(*shape: int) -> Any:
+    return torch.complex(normal(*shape), normal(*shape))
+
+
+def deficient() -> Any:
+    """A matrix of rank 2."""
+    return normal(4, 2) @ normal(2, 3)
+
+
+def near(*values: float) -> Any:
+    return lambda: (torch.tensor([1.0, 2.0]), torch.tensor(values))
+
+
+def covariance(x: Any, **options: Any) -> Any:
+    """By torch, without its warning of degrees of freedom."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return torch.cov(x, **options)
+
+
+def solution(**options: Any) -> Any:
+    return lambda a, b: linalg.lstsq(a, b, **options)[0]
+
+
+ROWS: dict[str, Row] = {
+    "equal tensors": (lambda x, y: truth(torch.equal(x, y)), near(1.0, 2.0)),
+    "unequal elements": (lambda x, y: truth(x.equal(y)), near(1.0, 3.0)),
+    "unequal shapes": (lambda x, y: truth(torch.equal(x, y)), near(1.0)),
+    "empty tensors are equal": (lambda x: truth(torch.equal(x, x + 1)), lambda: (normal(0, 2),)),
+    "NaN is not equal": (lambda x: truth(torch.equal(x, x.clone())), lambda: (torch.tensor([NAN]),)),
+    "close tensors": (lambda x, y: truth(torch.allclose(x, y)), near(1.0, 2.00001)),
+    "tensors that are not close": (lambda x, y: truth(x.allclose(y)), near(1.0, 2.001)),
+    "by a tolerance": (lambda x, y: truth(torch.allclose(x, y, rtol=0, atol=0.5)), near(1.0, 2.5)),
+    "NaN is close by choice": (
+        lambda x: truth(torch.allclose(x, x.clone(), equal_nan=True)),
+        lambda: (torch.tensor([NAN]),),
+    ),
+    "NaN is not close": (lambda x: truth(torch.allclose(x, x.clone())), lambda: (torch.tensor([NAN]),)),
+    "covariances": (torch.cov, lambda: (normal(3, 5),)),
+    "a variance": (torch.cov, lambda: (normal(5),)),
+    "no variance": (covariance, lambda: (torch.tensor([2.0]),)),
+    "covariances without a correction": (lambda x: x.cov(correction=0), lambda: (normal(3, 5),)),
+    "covariances by counts": (lambda x, n: torch.cov(x, fweights=n), lambda: (normal(3, 4), torch.tensor([1, 0, 2, 3]))),
+    "covariances by weights": (
+        lambda x, n, w: torch.cov(x, correction=2, fweights=n, aweights=w),
+        lambda: (normal(3, 4), torch.tensor([1, 1, 2, 3]), torch.rand(4) + 0.5),
+    ),
+    "covariances beyond the degrees of freedom": (lambda x: covariance(x, correction=9).detach(), lambda: (normal(2, 3),)),
+    "covariances of integers": (torch.cov, lambda: (torch.tensor([[1, 2, 3], [4, 1, 2]]),)),
+    "covariances of complex numbers": (torch.cov, lambda: (complex_normal(2, 4),)),
+    "covariances in f64": (torch.cov, lambda: (normal(2, 4).double(),)),
+    "correlations": (torch.corrcoef, lambda: (normal(3, 5),)),
+    "one correlation": (lambda x: x.corrcoef().detach(), lambda: (normal(5),)),
+    "correlations of complex numbers": (torch.corrcoef, lambda: (complex_normal(2, 4),)),
+    "least squares": (solution(), lambda: (normal(5, 3), normal(5, 2))),
+    "least squares of a stack": (solution(), lambda: (normal(2, 5, 3), normal(2, 5, 2))),
+    "least squares of a vector": (solution(), lambda: (normal(5, 3), normal(5))),
+    "least squares of vectors": (solution(), lambda: (normal(2, 5, 3), normal(2, 5))),
+    "shortest solutions": (solution(), lambda: (normal(3, 5), normal(3, 2))),
+    "shortest solutions without full rank": (lambda a, b: solution()(a, b).detach(), lambda: (deficient(), normal(4, 2))),
+    "solutions by a tolerance": (
+        lambda a, b: solution(rcond=0.9, driver="gelsd")(a, b).detach(),
+        lambda: (normal(3, 3), normal(3, 2)),
+    ),
+    **{
+        f"all of {driver}, {rows} by {columns}": (
+            lambda a, b, driver=driver: tuple(x.detach() for x in linalg.lstsq(a, b, driver=driver)),
+            lambda rows=rows, columns=columns: (normal(2, rows, columns), normal(2, rows, 2)),
+        )
+        for driver in ("gels", "gelsy", "gelsd", "gelss")
+        for rows, columns in ((4, 3), (3, 3), (3, 4))
+        if driver in ("gels", "gelsy") or rows <= columns
+    },
+    "residuals": (lambda a, b: tuple(linalg.lstsq(a, b, driver="gels")[:2]), lambda: (normal(2, 4, 3), normal(2, 4, 2))),
+    "residuals of vectors": (lambda a, b: linalg.lstsq(a, b, driver="gels")[1], lambda: (normal(2, 4, 3), normal(2, 4))),
+    "residuals of one vector": (lambda a, b: linalg.lstsq(a, b, driver="gels")[1], lambda: (normal(4, 3), normal(4))),
+    "factors of wide matrices": (solution(driver="gels"), lambda: (normal(3, 4), normal(3, 2))),
+    "least squares of complex numbers": (
+        lambda a, b: tuple(linalg.lstsq(a, b, driver="gels")),
+        lambda: (complex_normal(4, 3), complex_normal(4, 2)),
+    ),
+}
+test_values, test_most_rows_have_derivatives, test_derivatives = checks_of(ROWS, 14, 1e-4)
+
+REFUSED: dict[str, tuple[Any, tuple[Any, ...], str]] = {
+    "a branch on a comparison": (lambda x: x if torch.equal(x, x) else -x, (torch.ones(2),), "data-dependent"),
+    "equality of two dtypes": (lambda x: torch.equal(x, x.double()), (torch.ones(2),), "expected one dtype"),
+    "covariances of rank 3": (torch.cov, (torch.ones(2, 2, 2),), "rank 3, expected at most 2"),
+    "residuals of some ranks": (solution(driver="gelsd"), (torch.ones(3, 2), torch.ones(3, 1)), "size that depends on data"),
+    "an unknown driver": (solution(driver="qr"), (torch.ones(3, 2), torch.ones(3, 1)), "driver 'qr'"),
+    "unequal batches": (solution(), (torch.ones(2, 3, 2), torch.ones(4, 3, 2)), "expected equal batches and rows"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_still_reads_data_is_refused(case: str) -> None:
+    function, arguments, message = REFUSED[case]
+    with pytest.raises(MindError, match=message) as caught:
+        run(function, arguments, "numpy")
+    assert caught.value.code == "E7001"
+
+
+def test_singular_triangles_are_no_numbers() -> None:
+    """torch raises where a matrix that `gels` takes for one of full rank is not."""
+    found = run(solution(driver="gels"), (torch.zeros(3, 2), torch.ones(3, 1)), "numpy")
+    assert not np.isfinite(found[0]).any()
