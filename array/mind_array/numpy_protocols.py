@@ -21,7 +21,7 @@ from .dtypes import kind_of
 from .faults import fault
 from .kinds import is_sequence
 from .operands import array_of, cast, floats_of, is_number
-from .rows import contraction, creation, indexing, linalg, manipulation, mathematics, reductions
+from .rows import creation, indexing, linalg, manipulation, mathematics, reductions
 from .rows.numpy_shapes import diagonal
 from .table import BY_NUMPY
 
@@ -167,7 +167,6 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "stack": _joined(manipulation.stack),
     "clip": _clip,
     "rollaxis": _rollaxis,
-    "outer": lambda a, b: contraction.outer(manipulation.ravel(a), manipulation.ravel(b)),
     "take": _take,
     "take_along_axis": lambda arr, indices, axis=-1: indexing.take_along_axis(arr, indices, axis=axis),
     "transpose": lambda a, axes=None: manipulation.permute_dims(a, axes),

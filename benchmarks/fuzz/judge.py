@@ -18,7 +18,7 @@ from mind_dialect.errors import CATALOGUE, MindError, MindParseError
 from mind_tools.diagnostics import as_coded
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("mind_dialect", "mind_passes", "mind_lowering", "mind_runtime", "mind_translate", "mind_tools")
+PACKAGES = ("mind_dialect", "mind_passes", "mind_lowering", "mind_runtime", "mind_translate", "mind_tools", "mind_array")
 SECONDS = 10.0
 """Processor time that one input may take."""
 LONGEST = 6000

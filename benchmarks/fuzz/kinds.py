@@ -7,7 +7,7 @@ import os
 
 from .judge import Kind
 
-MODULES = ("texts", "ops", "files", "calls", "programs")
+MODULES = ("texts", "ops", "files", "calls", "programs", "arrays")
 PLANTED = "MIND_FUZZ_PLANTED"
 """Names a module with more kinds: the tests of the farm plant defects with it."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from mind_dialect import ptir
@@ -14,7 +15,7 @@ from ..operands import array_of, axis_of, broadcast, broadcast_shapes, promoted
 from ..table import SMOOTH, row
 from . import elementwise as e
 from .indexing import diagonal_of
-from .manipulation import moveaxis, reshaped, transposed
+from .manipulation import moveaxis, ravel, reshaped, transposed
 from .parts import conj
 
 
@@ -77,22 +78,29 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
 
 @row("outer", standard=False, category="numeric", arrays=2, derivative=SMOOTH)
 def outer(x1: Any, x2: Any, /) -> Array:
-    """Return the products of all elements of one vector with all of another."""
-    a, b = array_of(x1, "outer"), array_of(x2, "outer")
-    if a.ndim != 1 or b.ndim != 1:
-        raise fault("E3002", f"outer: ranks {a.ndim} and {b.ndim}, expected vectors", expected=1, actual=max(a.ndim, b.ndim))
+    """Return the products of all elements of one array, in row-major order, with all of another."""
+    a, b = ravel(array_of(x1, "outer")), ravel(array_of(x2, "outer"))
     return e.multiply(reshaped(a, (*a.shape, 1)), reshaped(b, (1, *b.shape)))
 
 
 # Einstein notation
 
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+FIRST_UNNAMED = 0xE000
+"""A character for private use, which no user writes as a letter, and those after it."""
+
 
 @row("einsum", standard=False, category="numeric", arrays=-1, derivative=SMOOTH)
 def einsum(subscripts: str, /, *operands: Any) -> Array:
-    """Return sums of products by the letters of axes, as in `einsum("ij,jk->ik", a, b)`, two operands at a time."""
-    inputs, output = _read_subscripts(subscripts, len(operands))
+    """
+    Return sums of products by the letters of axes, as in `einsum("ij,jk->ik", a, b)`, two operands at a time.
+
+    `...` stands for the other axes, as many as there are; axes of extent 1 are repeated. E1110 for subscripts that say nothing,
+    E3002 for another rank than theirs, E3001 for extents that differ.
+    """
     arrays, _ = promoted("einsum", "numeric", *(array_of(x, "einsum") for x in operands))
-    terms = [_diagonal(x, letters) for x, letters in zip(arrays, inputs, strict=True)]
+    inputs, output = _read_subscripts(subscripts, [x.ndim for x in arrays])
+    terms = _spread([_diagonal(x, letters) for x, letters in zip(arrays, inputs, strict=True)])
     while len(terms) > 1:
         a, b = terms.pop(0), terms.pop(0)
         later = set(output).union(*(letters for _, letters in terms))
@@ -102,30 +110,49 @@ def einsum(subscripts: str, /, *operands: Any) -> Array:
     return transposed(x, tuple([letters.index(c) for c in output]))
 
 
-def _read_subscripts(text: str, count: int) -> tuple[list[str], str]:
-    plain = text.replace(" ", "")
+def _read_subscripts(text: str, ranks: Sequence[int]) -> tuple[list[str], str]:
+    """The letters of each operand and of the result; the axes of `...` are characters that are no letters."""
+    plain = text.replace(" ", "").replace("...", ELLIPSIS)
     left, arrow, output = plain.partition("->")
     inputs = left.split(",")
-    if not all(c.isalpha() for c in (left + output).replace(",", "")) or len(inputs) != count:
-        message = f"einsum: {text!r} for {count} operands, expected letters of axes such as 'ij,jk->ik'"
+    if not all(c.isalpha() or c == ELLIPSIS for c in (left + output).replace(",", "")) or len(inputs) != len(ranks):
+        message = f"einsum: {text!r} for {len(ranks)} operands, expected letters of axes such as 'ij,jk->ik'"
         raise fault("E1110", message, argument="subscripts", value=text)
     if not arrow:
-        output = "".join(sorted(c for c in set(left) - {","} if left.count(c) == 1))
-    if len(set(output)) != len(output) or not set(output) <= set(left):
-        raise fault(
-            "E1110",
-            f"einsum: output {output!r} of {text!r}, expected letters of inputs, each once",
-            argument="subscripts",
-            value=text,
-        )
-    return inputs, output
+        once = sorted(c for c in set(left) - {",", ELLIPSIS} if left.count(c) == 1)
+        output = "".join([ELLIPSIS * (ELLIPSIS in left), *once])
+    rest = [rank - len(letters.replace(ELLIPSIS, "")) for letters, rank in zip(inputs, ranks, strict=True)]
+    for letters, rank, others in zip(inputs, ranks, rest, strict=True):
+        if others < 0 or (others and ELLIPSIS not in letters):
+            shown = letters.replace(ELLIPSIS, "...")
+            message = f"einsum: {shown!r} for an operand of rank {rank}, expected a letter per axis"
+            raise fault("E3002", message, expected=len(letters.replace(ELLIPSIS, "")), actual=rank)
+    most = max(rest)
+    is_read = len({*output}) == len(output) and {*output} <= {*left} and (ELLIPSIS in output or not most)
+    if not is_read or any(letters.count(ELLIPSIS) > 1 for letters in inputs):
+        what = "letters of inputs, each once, and '...' if inputs have it"
+        shown = output.replace(ELLIPSIS, "...")
+        raise fault("E1110", f"einsum: output {shown!r} of {text!r}, expected {what}", argument="subscripts", value=text)
+
+    def written(letters: str, count: int) -> str:
+        return letters.replace(ELLIPSIS, "".join(chr(FIRST_UNNAMED + i) for i in reversed(range(count))))
+
+    return [written(letters, n) for letters, n in zip(inputs, rest, strict=True)], written(output, most)
+
+
+def _spread(terms: list[tuple[Array, str]]) -> list[tuple[Array, str]]:
+    """The operands without axes of extent 1 whose letter has another extent elsewhere."""
+    wide = {c for x, letters in terms for c, n in zip(letters, x.shape, strict=True) if n != 1}
+
+    def narrowed(x: Array, letters: str) -> tuple[Array, str]:
+        kept = [i for i, c in enumerate(letters) if x.shape[i] != 1 or c not in wide]
+        return reshaped(x, tuple(x.shape[i] for i in kept)), "".join(letters[i] for i in kept)
+
+    return [narrowed(x, letters) for x, letters in terms]
 
 
 def _diagonal(x: Array, letters: str) -> tuple[Array, str]:
     """An operand without repeated letters."""
-    if len(letters) != x.ndim:
-        message = f"einsum: {letters!r} for an operand of rank {x.ndim}, expected a letter per axis"
-        raise fault("E3002", message, expected=len(letters), actual=x.ndim)
     for c in dict.fromkeys(letters):
         while letters.count(c) > 1:
             i = letters.index(c)
