@@ -311,15 +311,17 @@ def _slope(array: Array, step: Any, axis: int) -> Array:
 def interp(x: Any, xp: Any, fp: Any, /, left: Any = None, right: Any = None) -> Array:
     """Return values on the lines between points, whose places `xp` grow; beyond the ends `left` and `right`, or as there."""
     points, places, values = (floats_of(v, "interp") for v in (x, xp, fp))
-    upper = e.minimum(e.maximum(searchsorted(places, points, side="right"), 1), static_size(places.shape[0], "interp") - 1)
-    (x0, x1), (y0, y1) = ([take(v, i, 0) for i in (upper - 1, upper)] for v in (places, values))
+    if places.ndim != 1 or places.shape != values.shape or places.shape == (0,):
+        message = f"interp: xp of shape {places.shape} and fp of shape {values.shape}, expected vectors of one length, at least 1"
+        raise fault("E1110", message, argument="fp", value=str(values.shape))
+    n = static_size(places.shape[0], "interp")
+    upper = e.minimum(e.maximum(searchsorted(places, points, side="right"), 1), n - 1)
+    (x0, x1), (y0, y1) = ([take(v, i, 0) for i in (e.maximum(upper - 1, 0), upper)] for v in (places, values))
     is_step = e.equal(x0, x1)
     share = e.minimum(e.maximum((points - x0) / where(is_step, 1.0, x1 - x0), 0.0), 1.0)
-    share = where(e.logical_and(is_step, e.equal(points, points)), 1.0, share)
-    found = y0 + share * (y1 - y0)
-    if left is not None:
-        found = where(e.less(points, places[0]), left, found)
-    return found if right is None else where(e.greater(points, places[-1]), right, found)
+    share = where(is_step if n == 1 else e.logical_and(is_step, e.equal(points, points)), 1.0, share)
+    found = where(e.less(points, places[0]), values[0] if left is None else left, y0 + share * (y1 - y0))
+    return where(e.greater(points, places[-1]), values[-1] if right is None else right, found)
 
 
 @row("unwrap", standard=False, category="float", derivative=PIECEWISE)
