@@ -27,6 +27,11 @@ def pairs() -> tuple[Any, Any]:
     return SPECIAL.repeat_interleave(len(SPECIAL)), SPECIAL.repeat(len(SPECIAL))
 
 
+def at_zero(pole: float) -> tuple[Any, Any]:
+    """Factors 0 of logarithms at their pole and beside it."""
+    return torch.tensor([0.0, -0.0, 0.0, 2.0]), torch.tensor([pole, 3.0, 0.5, 2.0])
+
+
 def vector_norm(p: float, dims: Any = None, keep: bool = False) -> Any:
     return lambda x: torch.linalg.vector_norm(x, p, dims, keep)
 
@@ -58,6 +63,19 @@ ROWS: dict[str, Row] = {
         lambda x: (x.any(), x.all(), x.any(0), x.all(0), (x > 0).any(), (x > 0).all(1)),
         lambda: (torch.zeros(0, 2),),
     ),
+    "xlogy at 0": (lambda x, y: torch.xlogy(x, y.detach()), lambda: at_zero(0.0)),
+    "xlog1py at 0": (lambda x, y: torch.special.xlog1py(x, y.detach()), lambda: at_zero(-1.0)),
+    "xlogy": (torch.xlogy, lambda: (normal(5), torch.rand(5))),
+    "xlogy of specials": (lambda x, y: torch.xlogy(x, y).detach(), pairs),
+    "xlog1py of specials": (lambda x, y: torch.special.xlog1py(x, y).detach(), pairs),
+    "xlogy with numbers": (lambda x: (torch.xlogy(x, 2), torch.xlogy(3, x)), lambda: (torch.rand(5),)),
+    "xlogy of integers": (lambda x: torch.xlogy(x, 2), lambda: (torch.tensor([0, 2]),)),
+    "whole quotients by 0": (
+        lambda x, y: torch.div(x, y, rounding_mode="floor"),
+        lambda: (torch.tensor([-7.0, 7.0, -1.0]), torch.tensor([2.0, 0.0, 0.0])),
+    ),
+    "powers of 0": (lambda x: (x**0).detach(), lambda: (SPECIAL,)),
+    "the derivative of powers of 0": (lambda x: x**0, lambda: (torch.tensor([0.0, -2.0]),)),
     "conjugates": (lambda x: (x.conj(), x @ x.mH, x.conj().imag), lambda: (torch.complex(normal(2, 3), normal(2, 3)),)),
     "norms of nothing": (vector_norm(2, 0), lambda: (torch.zeros(0, 2),)),
     "norms of specials": (lambda x: [vector_norm(p)(x) for p in (0, 0.5, 1, 2, 3, INF, -INF)], lambda: (SPECIAL,)),

@@ -30,7 +30,12 @@ def test_reasons_are_stated_and_for_few() -> None:
 def test_names_of_other_tables_are_of_this_one() -> None:
     assert set(DECOMPOSED) & CORE <= {name for name, row in ROWS.items() if isinstance(row, Refused)}
     assert not (set(DECOMPOSED) - CORE) & ROWS.keys()
-    assert {f"{name}.default" for name in KEPT} <= ROWS.keys()
+
+
+def test_every_overload_that_torch_keeps_has_a_row() -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    kept = {f"{name}.{overload}" for name in KEPT for overload in getattr(torch.ops.aten, name).overloads()}
+    assert {name for name in kept if "out" not in name.partition(".")[2].lower()} <= ROWS.keys()
 
 
 def test_the_frozen_names_are_those_that_torch_tags() -> None:

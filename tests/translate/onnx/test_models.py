@@ -182,6 +182,13 @@ def test_bad_models():
     refused(model([n("Nonsense", "x", "y")], x, ["y"]), "E8008", "no opset of the model has")
 
 
+def test_a_source_of_another_type_is_a_coded_error():
+    for read in (read_onnx, from_onnx):
+        with pytest.raises(MindError, match=r"the bytes of a model .*, found ModelProto") as caught:
+            read(mlp(np.float32, F))  # pyright: ignore[reportArgumentType]
+        assert caught.value.code == "E2001"
+
+
 def test_misfits_of_initialisers_are_listed():
     inputs = {"x": (F, [3]), "w": (F, [2]), "v": (D, [3])}
     proto = model([n("Add", "x w", "y")], inputs, ["y"], {"w": np.ones(3, np.float32), "v": np.ones(3, np.float32)})

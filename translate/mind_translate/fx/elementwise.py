@@ -137,7 +137,11 @@ def _div(to: AtenConverter, call: Call, x: Operand, y: Operand, rounding_mode: s
 
 
 def floor_div(to: AtenConverter, dtype: PtirDType, x: SSAValue, y: SSAValue) -> SSAValue:
-    """Python's division: of floats `(x - x mod y) / y` rounded to whole, as torch has it; by 0 the plain quotient."""
+    """
+    Python's division: of floats `(x - x mod y) / y` rounded to whole, as torch has it; by 0 the plain quotient.
+
+    Its derivative is 0, also where that of the quotient is not.
+    """
     rest = to.emit(ptir.RemainderOp, x, y)
     signs_differ = to.emit(ptir.XorOp, to.compare("less", rest, 0), to.compare("less", y, 0))
     lower = to.emit(ptir.AndOp, to.compare("not_equal", rest, 0), signs_differ)
@@ -149,7 +153,7 @@ def floor_div(to: AtenConverter, dtype: PtirDType, x: SSAValue, y: SSAValue) -> 
     floor = to.select(to.compare("greater", to.emit(ptir.SubOp, quotient, floor), 0.5), to.math(ptir.AddOp, floor, 1.0), floor)
     plain = to.emit(ptir.DivOp, x, y)
     floor = to.select(to.compare("equal", quotient, 0.0), to.math(ptir.MulOp, plain, 0.0), floor)
-    return to.select(to.compare("equal", y, 0.0), plain, floor)
+    return to.emit(ptir.StopGradientOp, to.select(to.compare("equal", y, 0.0), plain, floor))
 
 
 def _remainder(to: AtenConverter, call: Call, x: Operand, y: Operand) -> SSAValue:
@@ -162,7 +166,9 @@ def _remainder(to: AtenConverter, call: Call, x: Operand, y: Operand) -> SSAValu
 
 
 def _pow(to: AtenConverter, call: Call, x: Operand, y: Operand) -> SSAValue:
-    """Powers; squares and the like by products, whose derivatives have no logarithm."""
+    """Powers; squares and the like by products, whose derivatives have no logarithm. A power of 0 is 1, also of NaN."""
+    if not isinstance(y, SSAValue) and y == 0:
+        return to.number(1, call.dtype, call.shape)
     if not isinstance(y, SSAValue) and isinstance(x, SSAValue) and y in (1, 2, 3):
         x = to.operand(call, x)
         if call.dtype is not I1:
@@ -176,6 +182,22 @@ def _pow(to: AtenConverter, call: Call, x: Operand, y: Operand) -> SSAValue:
         return found
     of_zero = to.emit(ptir.AndOp, to.compare("equal", x, 0), to.compare("less", y, 0))
     return to.select(of_zero, to.like(0, x), found)
+
+
+def _times_log(op_type: type[ptir.PtirOp], pole: float) -> Row:
+    """
+    `x log y` or `x log1p y`, 0 where x is 0 and y is not NaN.
+
+    The derivative by x is the logarithm there, which torch's decomposition drops; it is 0 from the pole of the logarithm down.
+    """
+
+    def row(to: AtenConverter, call: Call, x: Operand, y: Operand) -> SSAValue:
+        x, y = to.operand(call, x), to.operand(call, y)
+        beyond = to.emit(ptir.OrOp, to.compare("less_equal", y, pole), to.compare("equal", y, math.inf))
+        unread = to.emit(ptir.AndOp, to.compare("equal", x, 0), beyond)
+        return to.emit(ptir.MulOp, x, to.emit(op_type, to.select(unread, to.like(pole + 1.0, y), y)))
+
+    return row
 
 
 def _compare(kind: str) -> Row:
@@ -327,6 +349,8 @@ ELEMENTWISE: Table = {
     **_both("fmod", _binary(ptir.RemainderOp)),
     **_both("remainder", _remainder, *_ANY),
     **_both("pow", _pow, "Scalar", "Tensor_Scalar", "Tensor_Tensor"),
+    **{f"xlogy.{overload}": _times_log(ptir.LogOp, 0.0) for overload in ("Tensor", "Scalar_Self", "Scalar_Other")},
+    **{f"special_xlog1py.{overload}": _times_log(ptir.Log1pOp, -1.0) for overload in ("default", "self_scalar", "other_scalar")},
     **_both("clamp", _clamp, "default", "Tensor"),
     **_both("clamp_min", _clamp, "default", "Tensor"),
     **_both("clamp_max", _clamp_max, "default", "Tensor"),

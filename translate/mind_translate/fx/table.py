@@ -63,17 +63,19 @@ ROWS: Table = {
     "unique_dim_consecutive.default": _SIZE,
     "masked_select.default": _SIZE,
     "nonzero.default": _SIZE,
+    "repeat_interleave.Tensor": _SIZE,
     "_embedding_bag.default": Refused("bags whose sizes depend on data", "use torch.nn.functional.embedding and a mask"),
 }
 SIZES = frozenset({"sym_size.int", "sym_numel.default"})
 """Ops whose results are sizes: they are known from the types, and need no rows."""
 KEPT = (
     *("_safe_softmax", "detach", "hardsigmoid", "hardswish", "linear", "matmul", "multilabel_margin_loss_forward"),
-    *("scaled_dot_product_attention", "sinc"),
+    *("scaled_dot_product_attention", "sinc", "special_xlog1py", "xlogy"),
 )
 """
 Ops that have rows, so that torch is not asked to decompose them. Its decomposition of `multilabel_margin_loss_forward` has
-another value than the op; those of `hardsigmoid`, `hardswish` and `sinc` have another derivative at the bounds or at 0.
+another value than the op; those of `hardsigmoid`, `hardswish`, `sinc`, `special_xlog1py` and `xlogy` have another
+derivative at the bounds or at 0.
 """
 DECOMPOSED = (
     *(

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
+from mind_dialect.errors import brief, error
+
 from .graph import Options, convert_model
 from .model import is_onnx, package, parse_model, read_bytes
 
@@ -35,8 +37,9 @@ def read_onnx(
     `name` is what messages call bytes; external data lies in the folder of a file of that name. `dims` gives sizes to dimensions
     with names, `static` gives values to inputs that the program's shapes depend on.
 
-    Raises E7002 without the package `onnx` and for files that cannot be used, E1007 for what is no model, E8006 for opsets that
-    are not read, E8008 with all that has no form in PTIR, and coded errors for nodes that are wrong in themselves.
+    Raises E7002 without the package `onnx` and for files that cannot be used, E2001 for a source of another type, E1007 for what
+    is no model, E8006 for opsets that are not read, E8008 with all that has no form in PTIR, and coded errors for nodes that are
+    wrong in themselves.
     """
     return _converted(source, name, Options(dict(dims or {}), dict(static or {})))[0]
 
@@ -62,5 +65,9 @@ def _converted(source: Path | str | bytes, name: str | None, options: Options) -
         shown = name or "<onnx>"
         folder = Path(name).parent if name is not None and Path(name).is_file() else None
         return convert_model(parse_model(source, shown), shown, folder, options)
-    path = Path(source)
+    try:
+        path = Path(source)
+    except TypeError:
+        message = f"expected a path or the bytes of a model (SerializeToString), found {brief(type(source).__name__)}"
+        raise error("E2001", message, expected="a path or bytes", actual=type(source).__name__) from None
     return convert_model(parse_model(read_bytes(path), str(path)), str(path), path.parent, options)
