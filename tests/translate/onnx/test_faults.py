@@ -54,6 +54,31 @@ CASES: dict[str, tuple[bytes, str, str]] = {
     ),
     "known operands of Div": (model("Div", "c d", X, known={"c": SHAPE, "d": np.arange(3)}), "E3001", r"\[2\] with \[3\]"),
     "known operands of two types": (model("Div", "c d", X, known={"c": np.uint64(19), "d": -1}), "E2004", "ui64"),
+    "pads that cut more than there is": (
+        model("Pad", "x p", X, known={"p": np.array([0, -2, 0, -2])}),
+        "E3006",
+        "pads -2 and -2 of an extent of 3",
+    ),
+    "reflections that cut more than there is": (
+        model("Pad", "x p", X, known={"p": np.array([0, -2, 0, -2])}, mode="reflect"),
+        "E3006",
+        "pads -2 and -2 of an extent of 3",
+    ),
+    "very many reflections": (
+        model("Pad", "x p", X, known={"p": np.array([0, 1 << 62, 0, 0])}, mode="reflect"),
+        "E8008",
+        "a pad of mode reflect with 4611686018427387907 constants",
+    ),
+    "very many nearest pixels": (
+        model("Resize", "x _ _ p", IMAGE, known={"p": np.array([1, 2, 1 << 40, 4])}),
+        "E8008",
+        "an image axis with 1099511627776 constants",
+    ),
+    "very many weights of pixels": (
+        model("Resize", "x _ p", IMAGE, known={"p": np.float32([1, 1, 1e15, 1])}, mode="linear"),
+        "E8008",
+        r"an image axis with \d{16} constants",
+    ),
     "parts that are no results": (model("Split", "x", X, 2, num_outputs=1), "E8002", "1 parts for 2 results"),
     "very many parts": (model("Split", "x", X, 2, num_outputs=1 << 62), "E8002", "for 2 results"),
     "very many parts of a known array": (model("Split", "c", X, 2, {"c": SHAPE}, num_outputs=1 << 62), "E8002", "for 2 results"),

@@ -195,6 +195,16 @@ def _listed(shapes: Sequence[Dims]) -> str:
     return " with ".join(f"[{', '.join(map(str, shape))}]" for shape in shapes)
 
 
+MOST_CONSTANTS = 1 << 26
+"""How many positions or weights a row computes at import: more would not fit into memory."""
+
+
+def check_constants(count: int, what: str) -> None:
+    """Raise `Refused` where an op would need very many constants."""
+    if count > MOST_CONSTANTS:
+        raise Refused(f"{what} with {count} constants", f"at most {MOST_CONSTANTS} are computed; make the result smaller")
+
+
 def static(shape: Dims, what: str = "an op") -> tuple[int, ...]:
     """A shape whose dimensions all have sizes. Raises `Refused`."""
     sizes = tuple(n for n in shape if isinstance(n, int))

@@ -18,7 +18,7 @@ from mind_dialect.errors import error
 
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow
-from .emitter import static
+from .emitter import check_constants, static
 from .model import array_dtype
 from .node import Node, distinct_axes
 from .structural import taken
@@ -137,6 +137,7 @@ def _resize(to: OnnxConverter, node: Node) -> SSAValue:
             window = (float(roi.reshape(-1)[i]), float(roi.reshape(-1)[i + len(axes)]))
         if scale <= 0:
             raise error("E8002", f"a scale of {scale} of an extent of {n}", attribute="scales", value=scale)
+        check_constants(m if mode == "nearest" else m * n, "an image axis")
         places = _coordinates(transform, n, m, scale, window)
         if mode == "nearest":
             x = taken(to, x, axis, _nearest(places, node.word("nearest_mode", "round_prefer_floor", NEAREST), n))

@@ -18,7 +18,7 @@ from mind_dialect.ptir_shapes import UNKNOWN, Dim
 
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow, Values
-from .emitter import common_shape, dims_of, static
+from .emitter import check_constants, common_shape, dims_of, static
 from .extents import Extent
 from .node import Node, distinct_axes
 
@@ -188,6 +188,10 @@ def _pad(to: OnnxConverter, node: Node) -> SSAValue:
     low, high = [0] * rank, [0] * rank
     for i, axis in enumerate(axes):
         low[axis], high[axis] = pads[i], pads[i + len(axes)]
+        n = to.shape(x)[axis]
+        if isinstance(n, int) and n + low[axis] + high[axis] < 0:
+            message = f"pads {low[axis]} and {high[axis]} of an extent of {n}, expected a result of 0 or more"
+            raise error("E3006", message, shape=list(to.shape(x)), index=axis, value=n + low[axis] + high[axis])
     if mode != "constant":
         for axis in axes:
             x = _mirrored(to, x, axis, low[axis], high[axis], mode)
@@ -218,6 +222,7 @@ def _mirrored(to: OnnxConverter, x: SSAValue, axis: int, low: int, high: int, mo
     (n,) = static((to.shape(x)[axis],), f"a pad of mode {mode}")
     if n == 0 or (mode == "reflect" and n == 1):
         raise error("E8002", f"mode {mode} of an extent of {n}", attribute="mode", value=mode)
+    check_constants(low + n + high, f"a pad of mode {mode}")
     places = np.arange(-low, n + high)
     if mode == "edge":
         places = np.clip(places, 0, n - 1)
