@@ -77,7 +77,7 @@ CASES: dict[str, tuple[bytes, str, str]] = {
     "very many weights of pixels": (
         model("Resize", "x _ p", IMAGE, known={"p": np.float32([1, 1, 1e15, 1])}, mode="linear"),
         "E8008",
-        r"an image axis with \d{16} constants",
+        r"an image axis with [0-9]+ constants",
     ),
     "parts that are no results": (model("Split", "x", X, 2, num_outputs=1), "E8002", "1 parts for 2 results"),
     "very many parts": (model("Split", "x", X, 2, num_outputs=1 << 62), "E8002", "for 2 results"),
