@@ -53,6 +53,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "differences": (lambda x: x[1:] - x[:-1], "n-1,*"),
     "outer": (lambda x: x[:, :1] * x[:, 0], "n,n"),
     "counted": (lambda x: torch.arange(x.shape[0] * 2, dtype=torch.float32), "2*n"),
+    "means": (lambda x: x.mean(1) - x.mean(), "n"),
+    "centred": (lambda x: x - x.mean(0, keepdim=True), "n,*"),
     "repeated": (lambda x: x.repeat(3, 1), "3*n,*"),
     "a mask": (lambda x: torch.tril(x @ x.T), "n,n"),
     "filled": (lambda x: torch.zeros(x.shape[0], x.shape[0] + 1) + x[:, :1], "n,n+1"),
@@ -144,7 +146,7 @@ def test_a_program_exported_elsewhere_has_torchs_symbols(tmp_path: Path):
     np.testing.assert_allclose(bind(module, weights)(np.ones(7, np.float32)), np.full(7, np.e), 1e-6)
 
 
-@pytest.mark.parametrize("name", ["joined", "differences", "padded", "folded"])
+@pytest.mark.parametrize("name", ["joined", "differences", "padded", "folded", "means", "centred"])
 def test_derivatives_go_through_sizes_that_are_expressions(name: str):
     function, _ = FUNCTIONS[name]
     module = vjp(imported(lambda x: torch.tanh(function(x)), torch.ones(5, 4), dynamic=({0: N},)))

@@ -7,6 +7,7 @@ stated. Nothing here imports torch: rows get values of PTIR, Python numbers, siz
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Concatenate
@@ -139,12 +140,13 @@ class AtenConverter(Lander):
         return self.emit(ptir.ReduceOp, x, kind=kind, axes=axes, keepdims=bool(keep)) if self.shape(x) else x
 
     def mean(self, x: SSAValue, axes: Sequence[int], keep: bool = False) -> SSAValue:
-        """The sum over axes by the number of elements."""
-        count = 1
-        for n in self.sizes(x, axes):
-            count *= n
+        """The sum over axes by the number of elements, which the program counts where a size has a name."""
         total = self.reduce("sum", x, axes, keep) if axes else x
-        return self.math(ptir.DivOp, total, float(count))
+        shape = tuple(n for i, n in enumerate(self.shape(x)) if i in axes)
+        if UNKNOWN in shape or all(isinstance(n, int) for n in shape):
+            return self.math(ptir.DivOp, total, float(math.prod(self.sizes(x, axes))))
+        count = self.cast(self.reduce("sum", self.fill(1, SI64, shape), None), self.dtype(x))
+        return self.emit(ptir.DivOp, total, self.broadcast(count, self.shape(total)))
 
     def front(self, x: SSAValue, first: Sequence[int]) -> tuple[SSAValue, list[int]]:
         """`x` with some axes in front, and the permutation that takes them back."""
