@@ -10,14 +10,13 @@ from mind_dialect.extents.operations import Algebra, fold
 from mind_dialect.ptir.types import SI8, read_type
 
 from .array import Array
-from .dim import Dim
 from .dtypes import int64
 from .emit import constant, emit
 from .faults import fault
 from .trace import ACTIVE, TracedArray, traced
 
 
-def dim_value(dim: Dim) -> Array:
+def dim_value(dim: str) -> Array:
     """
     Return the size of a dimension, or of an expression of such, as a weak int64 number of the program.
 

@@ -95,15 +95,11 @@ def _blocks(given: Array, places: Array, tag: int) -> list[Array]:
 
 def bits(key: Any, shape: Any = ()) -> Array:
     """Return random uint32 of all values."""
-    given, extents = _checked(key, "bits"), _sizes(shape, "bits")
+    given, extents = _checked(key, "bits"), shape_of(shape, "bits")
     count = math.prod(extents)
     words = _blocks(given, iota((-(-count // 4),), 0, uint64), _DRAW)
     flat = reshape(stack(words, axis=-1), (-1,))
     return reshaped(flat[:count], extents)
-
-
-def _sizes(shape: Any, function: str) -> tuple[int, ...]:
-    return tuple([static_size(n, function) for n in shape_of(shape, function)])
 
 
 def split(key: Any, num: int = 2) -> Array:
@@ -147,7 +143,7 @@ def _unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 
 def uniform(key: Any, shape: Any = (), *, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None) -> Array:
     """Return numbers uniform in [minval, maxval)."""
-    wanted, extents = _float(dtype, "uniform"), _sizes(shape, "uniform")
+    wanted, extents = _float(dtype, "uniform"), shape_of(shape, "uniform")
     unit = _unit(key, extents, wanted)
     if isinstance(minval, int | float) and isinstance(maxval, int | float) and (minval, maxval) == (0.0, 1.0):
         return unit
@@ -156,7 +152,7 @@ def uniform(key: Any, shape: Any = (), *, minval: Any = 0.0, maxval: Any = 1.0, 
 
 def normal(key: Any, shape: Any = (), *, dtype: Any = None) -> Array:
     """Return numbers of mean 0 and variance 1, two from two words by Box and Muller, rounded once."""
-    wanted, extents = _float(dtype, "normal"), _sizes(shape, "normal")
+    wanted, extents = _float(dtype, "normal"), shape_of(shape, "normal")
     count = math.prod(extents)
     words = reshape(bits(key, (-(-count // 2) * 2,)), (-1, 2))
     high = cast(emit(ptir.ShiftRightLogicalOp, words, constant(8, uint32, words.shape)), float64)
@@ -169,7 +165,7 @@ def normal(key: Any, shape: Any = (), *, dtype: Any = None) -> Array:
 
 def truncated_normal(key: Any, lower: float, upper: float, shape: Any = (), *, dtype: Any = None) -> Array:
     """Return numbers of the normal distribution between two bounds."""
-    wanted, extents = _float(dtype, "truncated_normal"), _sizes(shape, "truncated_normal")
+    wanted, extents = _float(dtype, "truncated_normal"), shape_of(shape, "truncated_normal")
     if not lower < upper:
         raise fault("E1110", f"truncated_normal: from {lower} to {upper}", argument="upper", value=upper)
     low, high = (math.erf(bound / math.sqrt(2)) for bound in (lower, upper))
@@ -180,14 +176,14 @@ def truncated_normal(key: Any, lower: float, upper: float, shape: Any = (), *, d
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Array:
     """Return True with probability `p`."""
     share = array_of(p, "bernoulli", "p")
-    extents = _sizes(share.shape if shape is None else shape, "bernoulli")
+    extents = shape_of(share.shape if shape is None else shape, "bernoulli")
     unit = _unit(key, extents, float32)
     return e.less(unit, broadcast(cast(share, float32), extents))
 
 
 def randint(key: Any, shape: Any = (), minval: int = 0, maxval: int = 2, *, dtype: Any = None) -> Array:
     """Return integers from `minval` up to, not including, `maxval`; the range holds at most 2**32 of them."""
-    wanted, extents = dtype_or(dtype, int64), _sizes(shape, "randint")
+    wanted, extents = dtype_or(dtype, int64), shape_of(shape, "randint")
     check_category("randint", wanted, "integer")
     low, high = whole(minval, "randint", "minval"), whole(maxval, "randint", "maxval")
     if not 0 < high - low <= 1 << 32:
@@ -214,7 +210,7 @@ def categorical(key: Any, logits: Any, *, axis: int = -1) -> Array:
     """Return indices along `axis`, drawn in proportion to the exponentials of the logits."""
     array = array_of(logits, "categorical")
     check_category("categorical", array.dtype, "float")
-    unit = _unit(key, _sizes(array.shape, "categorical"), array.dtype)
+    unit = _unit(key, shape_of(array.shape, "categorical"), array.dtype)
     tiny = constant(2.0**-24, array.dtype, array.shape)
     noise = e.negative(e.log(e.negative(e.log(emit(ptir.MaximumOp, unit, tiny)))))
     return argmax(e.add(array, noise), axis=axis)

@@ -175,3 +175,40 @@ def test_batches_through_computed_sizes() -> None:
     x = np.arange(6.0).reshape(2, 3)
     wanted = x.mean(axis=1)[:, None] + np.arange(3)
     np.testing.assert_allclose(np.asarray(ma.jit(f, sizes={"x": ("B", "N")})(x)), wanted)
+
+
+KEY = ma.random.key(3)
+FUNCTIONS: dict[str, F] = {
+    "roll": lambda x: ma.roll(x, 3, axis=0),
+    "roll of both axes": lambda x: ma.roll(x, (-2, 7), axis=(0, 1)),
+    "roll of all": lambda x: ma.roll(x, 5),
+    "diff": lambda x: ma.diff(x, axis=0),
+    "second differences": lambda x: ma.diff(x, 2, axis=1),
+    "take from the end": lambda x: ma.take(x, ma.arange(x.shape[0]) - x.shape[0], axis=0),
+    "take_along_axis": lambda x: ma.take_along_axis(x, ma.argsort(x[:, :1], axis=1) - 1, axis=1),
+    "bits": lambda x: ma.random.bits(KEY, x.shape),
+    "uniform": lambda x: ma.random.uniform(KEY, (x.shape[1], 2)),
+    "normal": lambda x: x * ma.random.normal(KEY, x.shape),
+    "truncated_normal": lambda x: ma.random.truncated_normal(KEY, -1.0, 1.0, x.shape),
+    "bernoulli": lambda x: ma.where(ma.random.bernoulli(KEY, 0.5, x.shape), x, 0.0),
+    "randint": lambda x: ma.random.randint(KEY, x.shape, -3, 9),
+    "categorical": lambda x: ma.random.categorical(KEY, ma.pad(x, [(0, 0), (0, 1)])),
+    "gradient of dropout": ma.grad(lambda x: ma.sum(ma.nn.dropout(x, KEY, rate=0.5) ** 2)),
+    "gradient of a roll": ma.grad(lambda x: ma.sum(ma.roll(x, 3, axis=1) * x)),
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "native"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_open_sizes_are_those_of_exact_sizes(name: str, target: Any) -> None:
+    f = FUNCTIONS[name]
+    open_sizes = ma.jit(f, sizes={"x": ("N", "T")}, target=target)
+    for shape in itertools.product((0, 1, 2, 5, 8), (1, 3, 4)):
+        x = np.random.default_rng(shape).normal(size=shape)
+        if (name == "diff" and not shape[0]) or (name == "second differences" and shape[1] < 2):
+            with pytest.raises(MindError, match="E4012"):  # as any slice that does not fit
+                open_sizes(x)
+            continue
+        found, expected = open_sizes(x), ma.jit(f)(x)
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found.ndarray, expected.ndarray, rtol=1e-12)

@@ -173,7 +173,7 @@ DIMENSIONS = {
     "an iteration": lambda x: [v for v in x],
     "a stride": lambda x: x[::2],
     "elements": lambda x: x[ma.asarray([0, 1])],
-    "a flip": lambda x: ma.roll(x, 1, axis=0),
+    "an order": lambda x: ma.argsort(x, axis=0),
 }
 
 

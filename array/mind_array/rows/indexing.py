@@ -9,6 +9,7 @@ import numpy as np
 from mind_dialect import ptir
 
 from ..array import Array, wrap
+from ..dim_values import dim_value
 from ..dtypes import check_category, int64, kind_of
 from ..emit import check_memory, constant, emit
 from ..faults import fault
@@ -26,12 +27,12 @@ def index_array(x: Any, n: Any, function: str) -> Array:
     """Indices in a dtype that ops take, negative ones counted from the end of an axis of extent `n`."""
     array = array_of(x, function, "indices")
     check_category(function, array.dtype, "integer")
-    if isinstance(n, str):
-        raise fault("E1109", f"{function}: dimension {n!r} has no size while the function is traced", name=str(n))
     wide = array if array.dtype.name in ("int32", "int64") else cast(array, int64)
     if kind_of(array.dtype) == "u":
         return wide
-    return select(e.less(wide, constant(0, wide.dtype, wide.shape)), e.add(wide, constant(n, wide.dtype, wide.shape)), wide)
+    size = dim_value(n) if isinstance(n, str) else constant(n, wide.dtype)
+    counted = e.add(wide, broadcast(cast(size, wide.dtype), wide.shape))
+    return select(e.less(wide, constant(0, wide.dtype, wide.shape)), counted, wide)
 
 
 @row("take", arrays=2, derivative=SMOOTH)

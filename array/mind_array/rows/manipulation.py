@@ -10,10 +10,12 @@ from typing import Any, cast
 import numpy as np
 
 from mind_dialect import ptir
+from mind_dialect.ptir.types import SI64
 
 from ..array import Array, wrap
-from ..dtypes import kind_of
-from ..emit import emit
+from ..dim_values import dim_value
+from ..dtypes import int64, kind_of
+from ..emit import constant, emit
 from ..faults import fault
 from ..kinds import is_numpy, is_sequence
 from ..operands import (
@@ -205,6 +207,16 @@ def flip(x: Any, /, axis: Any = None) -> Array:
     return emit(ptir.ReverseOp, array, axes=axes) if axes else array
 
 
+def _rolled(x: Array, axis: int, distance: int) -> Array:
+    """The elements at `(i - distance) mod n` of an axis whose size `n` is not known; remainders have the sign of the dividend."""
+    n = str(x.shape[axis])
+    places = emit(ptir.IotaOp, shape=(n,), dtype=SI64, axis=0)
+    size, moved = (emit(ptir.BroadcastToOp, v, result_shape=(n,)) for v in (dim_value(n), constant(-distance, int64)))
+    rest = emit(ptir.RemainderOp, emit(ptir.AddOp, places, moved), size)
+    chosen = emit(ptir.RemainderOp, emit(ptir.AddOp, rest, size), size)
+    return moveaxis(emit(ptir.TakeOp, moveaxis(x, axis, 0), chosen), 0, axis)
+
+
 @row("roll", derivative=SMOOTH)
 def roll(x: Any, /, shift: Any, axis: Any = None) -> Array:
     """Return `x` with its elements moved by `shift` along the axes, those that leave coming back at the other end."""
@@ -220,7 +232,10 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Array:
         raise fault("E1110", f"roll: shift {shift} and axis {axis}, expected as many of both", argument="shift", value=str(shift))
     for a, distance in zip(axes, shifts, strict=True):
         place = axis_of(a, array.ndim, "roll")
-        n = static_size(array.shape[place], "roll")
+        n = array.shape[place]
+        if isinstance(n, str):
+            array = _rolled(array, place, int(distance))
+            continue
         cut = -int(distance) % n if n else 0
         if cut:
             before: tuple[Any, ...] = (slice(None),) * place

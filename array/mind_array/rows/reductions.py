@@ -180,9 +180,10 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
     if len(parts) > 1 and n:
         array = concat(parts, axis=place)
     for _ in range(int(n)):
-        size = static_size(array.shape[place], "diff")
+        size = array.shape[place]
+        end = -1 if isinstance(size, str) else max(size - 1, 0)
         before: tuple[Any, ...] = (slice(None),) * place
-        after, ahead = array[(*before, slice(1, None))], array[(*before, slice(0, max(size - 1, 0)))]
+        after, ahead = array[(*before, slice(1, None))], array[(*before, slice(0, end))]
         array = e.not_equal(after, ahead) if kind_of(array.dtype) == "b" else e.subtract(after, ahead)
     return array
 
