@@ -193,6 +193,8 @@ def close(found: Any, expected: Any) -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::numpy.exceptions.RankWarning")
 def test_a_function_is_that_of_numpy(name: str):
     array, program = PROGRAMS[name]
+    if name in ("matvec", "vecmat") and not hasattr(np, name):
+        pytest.skip("NumPy has it since 2.2")
     expected = program(np, array)
     for xp in (ma, np):
         close(program(xp, ma.asarray(array)), expected)
