@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math as _math
 import sys as _sys
-from difflib import get_close_matches as _close
 from importlib import import_module as _import
 from types import ModuleType as _Module
 from typing import Any as _Any
@@ -33,6 +32,7 @@ from .dtypes import uint8 as uint8
 from .dtypes import uint16 as uint16
 from .dtypes import uint32 as uint32
 from .dtypes import uint64 as uint64
+from .faults import similar as _similar
 from .programs import from_module as from_module
 from .programs import load as load
 from .programs import save as save
@@ -109,6 +109,5 @@ def __getattr__(name: str) -> _Any:
     """The dtypes that need `ml_dtypes`, and an error that names similar attributes."""
     if name in _dtypes.EXTRA:
         return _dtypes.named(name)
-    near = _close(name, __all__, 3)
-    message = f"module {__name__!r} has no attribute {name!r}" + (f"; there are {', '.join(near)}" if near else "")
+    message = f"module {__name__!r} has no attribute {name!r}{_similar(name, __all__)}"
     raise AttributeError(message)

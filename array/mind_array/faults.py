@@ -8,8 +8,9 @@ written for NumPy catches what it expects.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
 from mind_dialect.errors import MindError, error
@@ -59,6 +60,12 @@ _BY_CODE: dict[str, type[MindError]] = {
     "E7003": ArrayValueError,
     "E6003": ArrayNotImplementedError,
 }
+
+
+def similar(name: str, known: Sequence[str]) -> str:
+    """Return the end of a message that lists names like `name`, empty where there are none."""
+    near = get_close_matches(name, known, 3)
+    return f"; there are {', '.join(near)}" if near else ""
 
 
 def fault(code: str, message: str, *, kind: type[MindError] | None = None, place: str | None = None, **context: Any) -> MindError:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
@@ -18,7 +17,7 @@ import numpy as np
 
 from .array import Array
 from .dtypes import kind_of
-from .faults import fault
+from .faults import fault, similar
 from .kinds import is_sequence
 from .operands import array_of, cast, floats_of, is_number
 from .rows import creation, indexing, linalg, manipulation, mathematics, reductions
@@ -97,8 +96,7 @@ def _as(x: Any, dtype: Any) -> Any:
 
 
 def _unsupported(name: str, known: list[str]) -> Exception:
-    near = get_close_matches(name.removeprefix("np."), known, 3)
-    message = f"{name} has no row for these arrays" + (f"; there are {', '.join(near)}" if near else "")
+    message = f"{name} has no row for these arrays{similar(name.removeprefix('np.'), known)}"
     return fault("E2001", message, expected=str(known), actual=name)
 
 

@@ -19,7 +19,7 @@ from ..table import SMOOTH, row
 from ..trace import TracedArray
 from . import elementwise as e
 from .creation import iota
-from .manipulation import expand_dims, moveaxis, reshape, reshaped, stack
+from .manipulation import along, expand_dims, moveaxis, reshape, reshaped, stack
 from .parts import select
 
 
@@ -110,10 +110,7 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Array:
 
     `repeats` is a number, or an array of one per element; a traced array is E1108, as the size would depend on data.
     """
-    array = array_of(x, "repeat")
-    if axis is None:
-        array, axis = reshape(array, (-1,)), 0
-    place = axis_of(axis, array.ndim, "repeat")
+    array, place = along(x, axis, "repeat")
     n = array.shape[place]
     if isinstance(repeats, TracedArray):
         message = "repeat: repeats is a traced array, so the size would depend on data; pass a NumPy array or a number"

@@ -292,6 +292,12 @@ def ravel(x: Any, /) -> Array:
     return reshape(array_of(x, "ravel"), (-1,))
 
 
+def along(x: Any, axis: int | None, function: str) -> tuple[Array, int]:
+    """Return an array and the axis that counts; all elements in one axis for None."""
+    array = array_of(x, function)
+    return (ravel(array), 0) if axis is None else (array, axis_of(axis, array.ndim, function))
+
+
 def _joined(name: str, doc: str, least: int, axis: int) -> Any:
     def function(arrays: Any, /) -> Array:
         given = [array_of(x, name) for x in arrays]

@@ -221,6 +221,6 @@ def geomspace(start: float, stop: float, /, num: int = 50, endpoint: bool = True
         raise fault("E1110", f"geomspace: from {start} to {stop}, expected one sign", argument="start", value=start)
     sign = -1.0 if start < 0 else 1.0
     found = logspace(math.log10(abs(start)), math.log10(abs(stop)), num, endpoint) * sign
-    ends = [full((1,), float(start)), found[1:-1] if endpoint else found[1:], full((1,), float(stop))]
+    ends = [full((1,), start), found[1:-1] if endpoint else found[1:], full((1,), stop)]
     found = concat(ends if endpoint else ends[:2]) if num > 1 else ends[0][:num]
     return found if dtype is None else found.astype(dtype)

@@ -17,7 +17,21 @@ from ..table import PIECEWISE, SMOOTH, row
 from . import elementwise as e
 from .creation import asarray, eye, iota, ones, tril, zeros
 from .indexing import diagonal_of, take, take_along_axis
-from .manipulation import at_least, broadcast_to, concat, expand_dims, flip, moveaxis, pad, ravel, reshape, split, stack, swapaxes
+from .manipulation import (
+    along,
+    at_least,
+    broadcast_to,
+    concat,
+    expand_dims,
+    flip,
+    moveaxis,
+    pad,
+    ravel,
+    reshape,
+    split,
+    stack,
+    swapaxes,
+)
 from .mathematics import where
 from .reductions import all_, any_, argsort, diff
 
@@ -123,7 +137,7 @@ def append(arr: Any, values: Any, /, axis: int | None = None) -> Array:
 @row("delete", standard=False, derivative=SMOOTH)
 def delete(arr: Any, obj: Any, /, axis: int | None = None) -> Array:
     """Return `arr` without the elements at `obj` along `axis`: a number, a slice or a sequence, not traced."""
-    array, place = _along(arr, axis, "delete")
+    array, place = along(arr, axis, "delete")
     kept = _placed("delete", lambda places: np.delete(places, _static(obj, "delete")), array.shape[place])
     return take(array, kept, axis=place)
 
@@ -131,7 +145,7 @@ def delete(arr: Any, obj: Any, /, axis: int | None = None) -> Array:
 @row("insert", standard=False, arrays=2, derivative=SMOOTH)
 def insert(arr: Any, obj: Any, values: Any, /, axis: int | None = None) -> Array:
     """Return `arr` with `values` before the elements at `obj` along `axis`: a number, a slice or a sequence, not traced."""
-    array, place = _along(arr, axis, "insert")
+    array, place = along(arr, axis, "insert")
     where_, sliced = _static(obj, "insert"), isinstance(obj, slice)
     given = cast(array_of(values, "insert"), array.dtype)
     n = static_size(array.shape[place], "insert")
@@ -146,12 +160,6 @@ def insert(arr: Any, obj: Any, values: Any, /, axis: int | None = None) -> Array
     added = np.arange(n, n + count)
     order = _placed("insert", lambda places: np.insert(places, where_, added), n)
     return take(concat([array, given], axis=place), order, axis=place)
-
-
-def _along(x: Any, axis: int | None, function: str) -> tuple[Array, int]:
-    """An array and the axis that counts; all elements in one axis for None."""
-    array = array_of(x, function)
-    return (ravel(array), 0) if axis is None else (array, axis_of(axis, array.ndim, function))
 
 
 def _static(obj: Any, function: str) -> Any:

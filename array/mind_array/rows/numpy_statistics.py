@@ -16,7 +16,7 @@ from . import elementwise as e
 from .contraction import matmul
 from .creation import linspace
 from .indexing import diagonal_of, segment_sum, take, take_along_axis
-from .manipulation import concat, expand_dims, moveaxis, ravel, reshape, squeeze
+from .manipulation import along, concat, expand_dims, moveaxis, ravel, reshape, squeeze
 from .mathematics import remainder, where
 from .parts import abs_, conj, isnan
 from .reductions import (
@@ -44,24 +44,19 @@ from .reductions import (
 @row("cumsum", standard=False, category="all", derivative=SMOOTH)
 def cumsum(a: Any, /, axis: int | None = None, dtype: Any = None) -> Array:
     """Return sums of the elements up to each, along `axis` or in row-major order."""
-    array, place = _flat(a, axis, "cumsum")
+    array, place = along(a, axis, "cumsum")
     return cumulative_sum(_counted(array), axis=place, dtype=dtype)
 
 
 @row("cumprod", standard=False, category="all", derivative=SMOOTH, domain=(0.5, 2.0))
 def cumprod(a: Any, /, axis: int | None = None, dtype: Any = None) -> Array:
     """Return products of the elements up to each, along `axis` or in row-major order."""
-    array, place = _flat(a, axis, "cumprod")
+    array, place = along(a, axis, "cumprod")
     return cumulative_prod(_counted(array), axis=place, dtype=dtype)
 
 
 def _counted(x: Array) -> Array:
     return cast(x, int64) if kind_of(x.dtype) == "b" else x
-
-
-def _flat(a: Any, axis: int | None, function: str) -> tuple[Array, int]:
-    array = array_of(a, function)
-    return (ravel(array), 0) if axis is None else (array, axis_of(axis, array.ndim, function))
 
 
 def _filled(a: Any, filling: float, function: str) -> Array:
@@ -120,7 +115,7 @@ def percentile(a: Any, q: Any, /, axis: int | None = None, *, keepdims: bool = F
 def nanquantile(a: Any, q: float, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
     """Return the number below which a share `q` of the elements that are not NaN lies; NaN where there are none."""
     given = floats_of(a, "nanquantile")
-    array, place = _flat(given, axis, "nanquantile")
+    array, place = along(given, axis, "nanquantile")
     if not 0 <= q <= 1:
         raise fault("E1110", f"nanquantile: q is {q}, expected 0 to 1", argument="q", value=q)
     count = count_nonzero(e.logical_not(isnan(array)), place, keepdims=True)

@@ -28,7 +28,7 @@ def pairs() -> tuple[Any, Any]:
 
 
 def at_zero(pole: float) -> tuple[Any, Any]:
-    """Factors 0 of logarithms at their pole and beside it."""
+    """Factors 0 of logarithms at their pole and near it."""
     return torch.tensor([0.0, -0.0, 0.0, 2.0]), torch.tensor([pole, 3.0, 0.5, 2.0])
 
 
