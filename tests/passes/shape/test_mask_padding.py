@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import product
 from typing import Any
 
@@ -17,8 +18,10 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.verify import verify
 from mind_passes.dim_names import names_used
 from mind_passes.ptir.building import row_of_kind
-from mind_passes.shape.mask_padding import ROWS, mask_padding
+from mind_passes.shape.mask_padding import mask_padding
 from mind_passes.shape.specialize import specialize
+from mind_passes.shape.tail_rules import ROWS
+from mind_tools import frontends
 
 BOUND = 5
 Spec = tuple[tuple[int | str, ...], str]
@@ -175,6 +178,36 @@ def test_names_that_the_function_has_not() -> None:
     (func,) = functions(module_of("softmax"))
     with pytest.raises(MindError, match="E7003: no dimension is named N"):
         mask_padding(func, ["N"])
+
+
+def calls(n: int) -> int:
+    """How many Python functions are called while a function is masked that reads an input in `n` pairs of reductions."""
+    body = "".join(
+        f'%{kind}{i} = ptir.reduce %x kind = {kind} axes = [0] keepdims = false : tensor<?xf32, "T"> -> tensor<f32>\n'
+        for i in range(n)
+        for kind in ("sum", "max")
+    )
+    module = frontends.parse(
+        'module attributes {ptir.spec_version = "ptir.v0.4"} {\n'
+        f'func.func @f(%x: tensor<?xf32, "T">) -> tensor<f32> {{\n{body}func.return %sum0 : tensor<f32> }} }}'
+    )
+    (func,) = functions(module)
+    count = 0
+
+    def tick(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(tick)
+    try:
+        mask_padding(func)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_masks_cost_linear_time() -> None:
+    assert calls(200) < 2.2 * calls(100)
 
 
 def test_rows_are_of_ops_whose_elements_stay_where_they_are() -> None:

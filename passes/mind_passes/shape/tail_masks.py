@@ -1,0 +1,104 @@
+"""
+Masks for the tails of padded dimensions: what replaces a tail by a number that changes nothing, and what is known of tails.
+
+A tail is what lies beyond the size of a named dimension, along which an array may be longer; `mask_padding.py` says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from mind_dialect.ptir import BroadcastToOp, CompareOp, IotaOp, PtirOp, SelectOp
+from mind_dialect.ptir.legal import WIDE_FLOATS
+from mind_dialect.ptir.types import SI64, Kind, PtirDType
+from mind_dialect.ptir_shapes import Dims
+
+from ..ptir.building import fill, rewire, spec_of
+
+Axes = Sequence[int]
+
+
+class Refused(Exception):
+    """Why an op cannot be masked."""
+
+
+@dataclass
+class Masks:
+    """The inputs that are sizes, and what is known of tails."""
+
+    sizes: dict[str, SSAValue]
+    vanishing: dict[SSAValue, frozenset[int]] = field(default_factory=dict[SSAValue, frozenset[int]])
+    """Axes along which the tail of a value is 0 in each row, but where the row is NaN as a whole: the parts of a softmax."""
+    _became: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """The last masked value in the place of each that later ops take masked."""
+    _original: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+
+    def tails(self, value: SSAValue) -> list[int]:
+        """Return the axes of a value that have a tail."""
+        return [i for i, n in enumerate(spec_of(value).shape) if n in self.sizes]
+
+    def rewire(self, op: Operation) -> None:
+        """Let an op take the masked values of ops before it, as tails are anything."""
+        rewire(op, self._became)
+
+    def replace_later(self, op: Operation, i: int, value: SSAValue) -> None:
+        """Let an op take a masked value as an operand, and later ops in the place of that operand: see `rewire`."""
+        old = op.operands[i]
+        original = self._original.get(old, old)
+        self._became[original], self._original[value] = value, original
+        replace_operand(op, i, value)
+
+    def masked(self, op: Operation, value: SSAValue, axes: Axes, number: float) -> SSAValue:
+        """Return `value` with `number` in the tails of some axes, made before an op."""
+        spec = spec_of(value)
+        for axis in axes:
+            keep = self._within(op, spec.shape, axis)
+            other = self.put(op, BroadcastToOp(fill(op, spec.dtype, (), number), result_shape=spec.shape))
+            made = self.put(op, SelectOp(keep, value, other))
+            made.name_hint = value.name_hint
+            value = made
+        return value
+
+    def _within(self, op: Operation, shape: Dims, axis: int) -> SSAValue:
+        """Return where an index along an axis is below the size."""
+        size = self.sizes[str(shape[axis])]
+        index = self.put(op, IotaOp(shape=shape, dtype=SI64, axis=axis))
+        return self.put(op, CompareOp(index, self.put(op, BroadcastToOp(size, result_shape=shape)), kind="less"))
+
+    def put(self, op: Operation, made: PtirOp) -> SSAValue:
+        """Insert a new op, and the new ops that it uses, before an op and with its location; return the result."""
+        block = op.parent
+        assert isinstance(block, Block)
+        for operand in made.operands:
+            if isinstance(operand.owner, Operation) and operand.owner.parent is None:
+                block.insert_op_before(operand.owner, op)
+        made.location = op.location
+        block.insert_op_before(made, op)
+        return made.results[0]
+
+
+def replace_operand(op: Operation, i: int, value: SSAValue) -> None:
+    """Let an op take a value as its operand of a number."""
+    operands = list(op.operands)
+    operands[i] = value
+    op.operands = operands
+
+
+def neutral(kind: str, dtype: PtirDType) -> float:
+    """Return the number that changes no reduction of a kind."""
+    if kind in ("max", "min"):
+        sign = -1 if kind == "max" else 1
+        if dtype in WIDE_FLOATS:
+            return sign * float("inf")
+        if dtype.kind in (Kind.SIGNED, Kind.UNSIGNED):
+            least = -(1 << (dtype.bits - 1)) if dtype.kind is Kind.SIGNED else 0
+            return least if kind == "max" else least + (1 << dtype.bits) - 1
+        raise Refused(f"the least and the greatest {dtype} are not known")
+    if kind == "sum":
+        return -0.0 if dtype.kind in (Kind.FLOAT, Kind.COMPLEX) else 0
+    if kind == "and":
+        return 1 if dtype.kind is Kind.BOOL else -1 if dtype.kind is Kind.SIGNED else (1 << dtype.bits) - 1
+    return {"prod": 1, "or": 0, "xor": 0}[kind]

@@ -1,0 +1,221 @@
+"""
+The table of tails: what each op makes of the tail of a padded dimension, and what it must not read of it.
+
+Most ops take each element of a tail into the tail of their result. Others take a mask (`tail_masks.py`) in the place of an
+operand, or are refused along a dimension with a tail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mind_dialect.ptir import (
+    ArgMaxOp,
+    ArgMinOp,
+    BinaryOp,
+    BroadcastToOp,
+    CastOp,
+    ClampOp,
+    CompareOp,
+    ConcatOp,
+    CumulativeOp,
+    CumulativeSumOp,
+    DimensionSizeOp,
+    DivOp,
+    DotGeneralOp,
+    DynamicSliceOp,
+    DynamicUpdateSliceOp,
+    ExpOp,
+    GatherOp,
+    IotaOp,
+    LayerNormOp,
+    PadOp,
+    PtirOp,
+    ReduceOp,
+    ReshapeOp,
+    ReverseOp,
+    SelectOp,
+    SliceOp,
+    SortOp,
+    SubOp,
+    TakeOp,
+    TransposeOp,
+    UnaryOp,
+)
+from mind_dialect.ptir.elementwise import DivisionOp
+from mind_dialect.ptir_shapes import Dims
+
+from ..ptir.building import axes_of_reduction, spec_of
+from .tail_masks import Axes, Masks, Refused, neutral, replace_operand
+
+Row = Callable[[Masks, Any], None]
+
+
+def _stays(masks: Masks, op: PtirOp) -> None:
+    """Leave an op that takes each element of a tail into the tail of its result."""
+
+
+def _divides(masks: Masks, op: DivisionOp) -> None:
+    if op.can_fail():
+        replace_operand(op, 1, masks.masked(op, op.rhs, masks.tails(op.rhs), 1))
+    elif isinstance(op, DivOp) and (axes := masks.vanishing.get(op.lhs)):
+        _vanishes_over_sum(masks, op, axes)
+
+
+def _vanishes_over_sum(masks: Masks, op: DivOp, axes: frozenset[int]) -> None:
+    """Note that the parts of a softmax over their sum have tails that vanish: the sum is at least 1, or NaN as its row is."""
+    total = op.rhs.owner
+    inner = total.x.owner if isinstance(total, BroadcastToOp) else None
+    if isinstance(inner, ReduceOp) and inner.x is op.lhs and inner.values()["kind"] == "sum" and inner.values()["keepdims"]:
+        masks.vanishing[op.result] = axes & frozenset(axes_of_reduction(inner))
+
+
+def _exponential(masks: Masks, op: ExpOp) -> None:
+    """Note that `exp(x - max x)` vanishes where a mask put -inf into the tail of `x`."""
+    found = op.x.owner
+    if not isinstance(found, SubOp) or not isinstance(found.rhs.owner, BroadcastToOp):
+        return
+    most = found.rhs.owner.x.owner
+    if isinstance(most, ReduceOp) and most.values()["kind"] == "max" and most.values()["keepdims"] and most.x is found.lhs:
+        masks.vanishing[op.result] = frozenset(a for a in axes_of_reduction(most) if a in masks.tails(op.result))
+
+
+def _reshapes(masks: Masks, op: ReshapeOp) -> None:
+    """Demand that a reshape moves no element across an axis with a tail: between two such the counts are equal."""
+    given, made = (_runs(masks, spec_of(v).shape) for v in (op.x, op.result))
+    if given != made:
+        raise Refused("reshape merges or splits a dimension with a tail")
+
+
+def _runs(masks: Masks, shape: Dims) -> list[int | str]:
+    found: list[int | str] = [1]
+    for n in shape:
+        if isinstance(n, int):
+            last = found[-1]
+            assert isinstance(last, int)
+            found[-1] = last * n
+        else:
+            found += [n, 1]
+    return found
+
+
+def _slices(masks: Masks, op: SliceOp) -> None:
+    values = op.values()
+    for i, (n, start, size) in enumerate(zip(spec_of(op.x).shape, values["starts"], values["sizes"], strict=True)):
+        first = start == 0 and (size == n or (isinstance(n, int) and size in masks.sizes))  # the tail is more of the operand
+        if not first and not (isinstance(start, int) and isinstance(size, int)):
+            raise Refused(f"slice takes elements {start} and on, {size} of them, along dimension {i}")
+
+
+def _along_static(*properties: str) -> Row:
+    """Return the rule of an op that moves or combines elements along some axes, none of which may have a tail."""
+
+    def row(masks: Masks, op: PtirOp) -> None:
+        for name in properties:
+            given = op.values()[name]
+            _demand_static(masks, op, [given] if isinstance(given, int) else given)
+
+    return row
+
+
+def _demand_static(masks: Masks, op: PtirOp, axes: Axes) -> None:
+    rank = len(op.operand_spec(0).shape)
+    if any(a % rank in masks.tails(op.operands[0]) for a in axes):
+        raise Refused(f"{op.OPCODE} along a dimension with a tail")
+
+
+def _pads(masks: Masks, op: PadOp) -> None:
+    values = op.values()
+    edges = [values[name] for name in ("low", "high", "interior")]
+    _demand_static(masks, op, [i for i, edge in enumerate(zip(*edges, strict=True)) if any(n != 0 for n in edge)])
+
+
+def _accumulates(masks: Masks, op: CumulativeSumOp | CumulativeOp) -> None:
+    if op.values()["reverse"]:
+        _demand_static(masks, op, [op.values()["axis"]])
+
+
+def _reduces(masks: Masks, op: ReduceOp) -> None:
+    tails = [a for a in axes_of_reduction(op) if a in masks.tails(op.x)]
+    kind, dtype = op.values()["kind"], spec_of(op.x).dtype
+    if kind == "sum":
+        tails = [a for a in tails if a not in masks.vanishing.get(op.x, ())]
+    if tails:
+        masks.replace_later(op, 0, masks.masked(op, op.x, tails, neutral(kind, dtype)))
+
+
+def _finds(masks: Masks, op: ArgMaxOp | ArgMinOp) -> None:
+    kind = "max" if isinstance(op, ArgMaxOp) else "min"
+    axis = op.values()["axis"] % len(spec_of(op.x).shape)
+    if axis in masks.tails(op.x):
+        replace_operand(op, 0, masks.masked(op, op.x, [axis], neutral(kind, spec_of(op.x).dtype)))
+
+
+def _multiplies(masks: Masks, op: DotGeneralOp) -> None:
+    """Mask both operands along contracted axes, as the product of 0 and a tail may be NaN."""
+    values = op.values()
+    for i, name in enumerate(("contract_lhs", "contract_rhs")):
+        value = op.operands[i]
+        rank = len(spec_of(value).shape)
+        axes = [a % rank for a in values[name] if a % rank in masks.tails(value)]
+        axes = [a for a in axes if a not in masks.vanishing.get(value, ())]
+        if axes:
+            replace_operand(op, i, masks.masked(op, value, axes, 0))
+
+
+def _looks_up(masks: Masks, op: TakeOp | GatherOp) -> None:
+    """Let the indices of tails be 0, which a dimension of a known size has."""
+    axis = op.values()["axis"] % len(spec_of(op.x).shape) if isinstance(op, GatherOp) else 0
+    n = spec_of(op.x).shape[axis]
+    if not isinstance(n, int) or n == 0:
+        raise Refused(f"{op.OPCODE} along a dimension with a tail, or of no elements")
+    replace_operand(op, 1, masks.masked(op, op.indices, masks.tails(op.indices), 0))
+
+
+def _windows(masks: Masks, op: DynamicSliceOp | DynamicUpdateSliceOp) -> None:
+    """Demand that a window takes dimensions with a tail as a whole, and others by numbers."""
+    for n, size in zip(spec_of(op.x).shape, op.values()["sizes"], strict=True):
+        if n != size and not (isinstance(n, int) and isinstance(size, int)):
+            raise Refused(f"{op.OPCODE} takes {size} of {n} elements")
+
+
+def _measures(masks: Masks, op: DimensionSizeOp) -> None:
+    axis: int = op.values()["axis"]
+    dim = spec_of(op.x).shape[axis]
+    if isinstance(dim, str):
+        op.result.replace_all_uses_with(masks.sizes[dim])
+
+
+ROWS: dict[type[PtirOp], Row] = {
+    UnaryOp: _stays,
+    CastOp: _stays,
+    BinaryOp: _stays,
+    CompareOp: _stays,
+    SelectOp: _stays,
+    ClampOp: _stays,
+    DivisionOp: _divides,
+    ExpOp: _exponential,
+    BroadcastToOp: _stays,
+    TransposeOp: _stays,
+    IotaOp: _stays,
+    ReshapeOp: _reshapes,
+    SliceOp: _slices,
+    ConcatOp: _along_static("axis"),
+    PadOp: _pads,
+    ReverseOp: _along_static("axes"),
+    SortOp: _along_static("axis"),
+    LayerNormOp: _along_static("feature_axis"),
+    CumulativeSumOp: _accumulates,
+    CumulativeOp: _accumulates,
+    ReduceOp: _reduces,
+    ArgMaxOp: _finds,
+    ArgMinOp: _finds,
+    DotGeneralOp: _multiplies,
+    TakeOp: _looks_up,
+    GatherOp: _looks_up,
+    DynamicSliceOp: _windows,
+    DynamicUpdateSliceOp: _windows,
+    DimensionSizeOp: _measures,
+}
+"""What becomes of tails, by class of op, or by a class that it is of; of other ops it is not known."""
