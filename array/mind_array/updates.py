@@ -110,15 +110,20 @@ class Update:
         """Return `x` with `value` added at the key, as often as an index is repeated."""
         return self._changed("add", value)
 
-    def multiply(self, value: Any) -> Array:
-        """Return `x` with the elements at the key multiplied; indices must not be repeated."""
+    def multiply(self, value: Any, *, unique_indices: bool = False) -> Array:
+        """
+        Return `x` with the elements at the key multiplied, as often as an index is repeated.
+
+        Products of index arrays have a derivative only where `unique_indices` promises that no element is selected twice, else
+        E5001; a broken promise lets the last one count.
+        """
         from .rows import elementwise as e
 
-        return (
-            self._changed("replace", e.multiply(self.get(), self._value(value)))
-            if not self._is_mask()
-            else self._masked(e.multiply(self._x, self._value(value)))
-        )
+        if self._is_mask():
+            return self._masked(e.multiply(self._x, self._value(value)))
+        if unique_indices or not Plan.of(self._x, self._key).indexed:
+            return self._changed("replace", e.multiply(self.get(), self._value(value)))
+        return self._changed("mul", value)
 
     def min(self, value: Any) -> Array:
         """Return `x` with the least of the elements at the key and `value`."""
@@ -191,7 +196,17 @@ class Update:
         updates = reshaped(broadcast(new, places.shape), (places.size or 0,))
         flat = reshaped(x, (count,))
         indices = reshaped(places, (places.size or 0,))
+        if kind == "mul":
+            return reshaped(_multiplied(flat, indices, updates), x.shape)
         return reshaped(emit(ptir.ScatterReduceOp, flat, indices, updates, kind=kind, axis=0), x.shape)
+
+
+def _multiplied(flat: Array, indices: Array, updates: Array) -> Array:
+    """Elements of a vector times all updates that meet there: `scatter_reduce` has no such kind."""
+    dims: dict[str, Any] = dict.fromkeys(("update_window_dims", "input_batching_dims", "scatter_indices_batching_dims"), ())
+    targets: dict[str, Any] = dict.fromkeys(("inserted_window_dims", "scatter_dims_to_operand_dims"), (0,))
+    how: dict[str, Any] = {"kind": "mul", "index_vector_dim": 1, "mode": "raise", "unique": False}
+    return emit(ptir.ScatterWindowsOp, flat, indices, updates, **dims, **targets, **how)
 
 
 def _vector(starts: list[int]) -> Any:

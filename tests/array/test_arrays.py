@@ -240,6 +240,36 @@ def test_updates_are_those_of_numpy_eager_and_compiled(key: Any, kind: str):
         same(x, X)
 
 
+MET: list[Any] = [np.array([1, 0, 1, -1, 1]), (0, np.array([1, 1, 0, 2, 1])), (Ellipsis, np.array([2, 0, 0, 1, 0]))]
+
+
+@pytest.mark.parametrize("kind", ["add", "multiply", "min", "max"])
+@pytest.mark.parametrize("key", MET, ids=str)
+def test_every_update_of_a_repeated_index_counts(key: Any, kind: str):
+    x = np.arange(1.0, 10.0).reshape(3, 3)
+    value = np.array([2.0, 3.0, 5.0, 7.0, 11.0]).reshape((5, 1) if isinstance(key, np.ndarray) else (5,))
+    expected = x.copy()
+    getattr(np, {"min": "minimum", "max": "maximum"}.get(kind, kind)).at(expected, key, value)
+
+    def updated(x: Any, value: Any) -> Any:
+        return getattr(x.at[key], kind)(value)
+
+    for f in (updated, ma.jit(updated)):
+        same(f(ma.asarray(x), ma.asarray(value)), expected)
+
+
+def test_derivatives_of_products_at_indices():
+    x, key, value = ma.asarray([2.0, 3.0, 5.0]), np.array([1, 0, 1]), ma.asarray([7.0, 11.0, 13.0])
+    same(ma.grad(lambda x: ma.sum(x.at[key].multiply(value)))(x), np.array([11.0, 91.0, 1.0]))
+    with pytest.raises(MindError, match="unique_indices=True") as e:
+        ma.grad(lambda v: ma.sum(x.at[key].multiply(v)))(value)
+    assert e.value.code == "E5001"
+    for mode in (ma.jacrev, ma.jacfwd):
+        found = mode(lambda v: x.at[key[:2]].multiply(v, unique_indices=True))(value[:2])
+        same(found, np.array([[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]]))
+        same(mode(lambda v: x.at[1].multiply(v))(ma.asarray(7.0)), np.array([0.0, 3.0, 0.0]))
+
+
 def test_updates_with_traced_indices_and_masks():
     x, rows = ma.zeros((4, 2)), ma.asarray([1, 3, 1])
     found = ma.jit(lambda x, r: x.at[r].add(ma.ones(2)))(x, rows)

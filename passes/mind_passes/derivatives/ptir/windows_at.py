@@ -112,7 +112,8 @@ def multiplied_x(op: ScatterWindowsOp, g: Value) -> Value:
 
 
 def multiplying(op: ScatterWindowsOp, g: SSAValue) -> Value:
-    """The adjoint times what was there before: no other update met it."""
+    """The adjoint times what was there before: E5001 unless no other update met it."""
+    _meet_none(op)
     return read(op, mul(g, op.x))
 
 
@@ -126,12 +127,14 @@ SCATTERS: dict[str, Rules | Whole] = {
 }
 
 
+def _meet_none(op: ScatterWindowsOp) -> None:
+    if not op.values()["unique"]:
+        raise no_rule(op, "updates that meet are multiplied; unique = true (unique_indices=True in Python) promises that none do")
+
+
 def scatter(op: ScatterWindowsOp) -> Rules | Whole:
-    """The rules by kind; E5001 for products of updates that may meet."""
-    values = op.values()
-    if values["kind"] == "mul" and not values["unique"]:
-        raise no_rule(op, "updates that meet are multiplied; unique = true promises that none do")
-    return SCATTERS[values["kind"]]
+    """The rules by kind."""
+    return SCATTERS[op.values()["kind"]]
 
 
 def tangent(op: ScatterWindowsOp, ts: Sequence[SSAValue | None]) -> Value:
@@ -140,7 +143,8 @@ def tangent(op: ScatterWindowsOp, ts: Sequence[SSAValue | None]) -> Value:
     if kind in ("add", "replace"):
         return x if kind == "add" and updates is None and x is not None else jointly(0, 2)(op, ts)
     if kind == "mul":
-        scatter(op)
+        if updates is not None:
+            _meet_none(op)
         changed = None if updates is None else written(op, "add", zeros(op.x), mul(read(op, op.x), updates))
         scaled = None if x is None else multiplied_x(op, x)
         if scaled is None or changed is None:
