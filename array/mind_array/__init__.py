@@ -71,6 +71,7 @@ for _name in (
     "rows.linalg",
     "rows.linalg_rules",
     "rows.factors",
+    "rows.pseudo_inverse",
     "rows.nn",
     "rows.numpy_mathematics",
     "rows.numpy_products",

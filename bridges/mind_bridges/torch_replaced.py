@@ -81,8 +81,8 @@ def _least_squares(torch: Any, a: Any, b: Any, rcond: float | None = None, *, dr
         if rows > columns:
             residuals = (a @ found - sides).abs().square().sum(-2)
     else:
-        tolerance = torch.finfo(a.dtype).eps * max(rows, columns) if rcond is None else rcond
-        found, ranks = torch.linalg.pinv(a, rtol=tolerance) @ sides, torch.linalg.matrix_rank(a, rtol=tolerance)
+        tolerance = {} if rcond is None else {"rtol": rcond}
+        found, ranks = torch.linalg.pinv(a, **tolerance) @ sides, torch.linalg.matrix_rank(a, **tolerance)
         singular = nothing if driver == "gelsy" else torch.linalg.svdvals(a)
     if are_vectors:
         found = found.squeeze(-1)

@@ -83,6 +83,11 @@ ROWS: dict[str, Row] = {
     "least squares of vectors": (solution(), lambda: (normal(2, 5, 3), normal(2, 5))),
     "shortest solutions": (solution(), lambda: (normal(3, 5), normal(3, 2))),
     "shortest solutions without full rank": (lambda a, b: solution()(a, b).detach(), lambda: (deficient(), normal(4, 2))),
+    "shortest solutions without full rank, of a right side": (
+        lambda a, b: solution()(a.detach(), b),
+        lambda: (deficient(), normal(4, 2)),
+    ),
+    "solutions for equal singular values": (solution(), lambda: (torch.eye(4)[:, :3] + 0, normal(4, 2))),
     "solutions by a tolerance": (
         lambda a, b: solution(rcond=0.9, driver="gelsd")(a, b).detach(),
         lambda: (normal(3, 3), normal(3, 2)),

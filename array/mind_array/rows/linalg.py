@@ -26,10 +26,11 @@ from .creation import eye
 from .indexing import diagonal_of
 from .manipulation import matrix_transpose, moveaxis, reshape, reshaped
 from .mathematics import pow_ as power
-from .parts import abs_, conj, select
+from .parts import abs_, conj
 from .reductions import max_, min_, reduced, sum_, truth
 
-_LAPACK = "decompositions are functions of LAPACK, not ops"
+LAPACK = "decompositions are functions of LAPACK, not ops"
+"""The reason of rows that are custom calls."""
 
 
 class EighResult(NamedTuple):
@@ -90,7 +91,7 @@ TARGETS: dict[str, str] = {name: calls.define_as(f"mind.linalg.{name}.v1", funct
 """Targets of custom calls of each decomposition; each function takes any number of leading axes."""
 
 
-def _matrices(x: Any, function: str, *, square: bool = True) -> Array:
+def matrices(x: Any, function: str, *, square: bool = True) -> Array:
     """An operand as floating-point matrices; E3003 for ones that are not square."""
     array = array_of(x, function)
     calls_category(function, array.dtype)
@@ -111,18 +112,18 @@ def calls_category(function: str, dtype: DType) -> None:
     check_category(function, dtype, "floating")
 
 
-@row("linalg.cholesky", module="linalg", category="floating", derivative=SMOOTH, call=_LAPACK)
+@row("linalg.cholesky", module="linalg", category="floating", derivative=SMOOTH, call=LAPACK)
 def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     """Return the triangular L with `L @ conj(L.T) == x`, or its upper form; x is Hermitian and positive definite."""
-    array = _matrices(x, "cholesky")
+    array = matrices(x, "cholesky")
     found = call(TARGETS["cholesky"], (array,), [(array.dtype, array.shape)])
     return conj(matrix_transpose(found)) if upper else found
 
 
-@row("linalg.qr", module="linalg", category="floating", derivative=SMOOTH, call=_LAPACK)
+@row("linalg.qr", module="linalg", category="floating", derivative=SMOOTH, call=LAPACK)
 def qr(x: Any, /, mode: str = "reduced") -> QRResult:
     """Return Q with orthonormal columns and upper triangular R with `Q @ R == x`."""
-    array = _matrices(x, "qr", square=False)
+    array = matrices(x, "qr", square=False)
     if mode not in ("reduced", "complete"):
         raise fault("E1110", f"qr: mode is {mode!r}, expected 'reduced' or 'complete'", argument="mode", value=mode)
     *batch, m, n = array.shape
@@ -131,50 +132,50 @@ def qr(x: Any, /, mode: str = "reduced") -> QRResult:
     return QRResult(*call(TARGETS["qr"], (array,), shapes, mode=mode))
 
 
-@row("linalg.svd", module="linalg", category="floating", derivative=SMOOTH, call=_LAPACK)
+@row("linalg.svd", module="linalg", category="floating", derivative=SMOOTH, call=LAPACK)
 def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
     """Return U, the singular values in descending order, and Vh with `U * S @ Vh == x`."""
-    array = _matrices(x, "svd", square=False)
+    array = matrices(x, "svd", square=False)
     *batch, m, n = array.shape
     k, d = min(m, n), array.dtype
     shapes = [(d, (*batch, m, m if full_matrices else k)), (real_of(d), (*batch, k)), (d, (*batch, n if full_matrices else k, n))]
     return SVDResult(*call(TARGETS["svd"], (array,), shapes, full_matrices=bool(full_matrices)))
 
 
-@row("linalg.svdvals", module="linalg", category="floating", derivative=SMOOTH, call=_LAPACK)
+@row("linalg.svdvals", module="linalg", category="floating", derivative=SMOOTH, call=LAPACK)
 def svdvals(x: Any, /) -> Array:
     """Return the singular values in descending order."""
-    array = _matrices(x, "svdvals", square=False)
+    array = matrices(x, "svdvals", square=False)
     *batch, m, n = array.shape
     return call(TARGETS["svdvals"], (array,), [(real_of(array.dtype), (*batch, min(m, n)))])
 
 
-@row("linalg.eigh", module="linalg", category="floating", derivative=SMOOTH, call=_LAPACK)
+@row("linalg.eigh", module="linalg", category="floating", derivative=SMOOTH, call=LAPACK)
 def eigh(x: Any, /) -> EighResult:
     """Return the eigenvalues in ascending order and the eigenvectors, as columns, of Hermitian matrices."""
-    array = _matrices(x, "eigh")
+    array = matrices(x, "eigh")
     shapes = [(real_of(array.dtype), array.shape[:-1]), (array.dtype, array.shape)]
     return EighResult(*call(TARGETS["eigh"], (array,), shapes))
 
 
-@row("linalg.eigvalsh", module="linalg", category="floating", derivative=SMOOTH, call=_LAPACK)
+@row("linalg.eigvalsh", module="linalg", category="floating", derivative=SMOOTH, call=LAPACK)
 def eigvalsh(x: Any, /) -> Array:
     """Return the eigenvalues of Hermitian matrices in ascending order."""
-    array = _matrices(x, "eigvalsh")
+    array = matrices(x, "eigvalsh")
     return call(TARGETS["eigvalsh"], (array,), [(real_of(array.dtype), array.shape[:-1])])
 
 
-@row("linalg.inv", module="linalg", category="floating", derivative=SMOOTH, call=_LAPACK)
+@row("linalg.inv", module="linalg", category="floating", derivative=SMOOTH, call=LAPACK)
 def inv(x: Any, /) -> Array:
     """Return the inverses of square matrices."""
-    array = _matrices(x, "inv")
+    array = matrices(x, "inv")
     return call(TARGETS["inv"], (array,), [(array.dtype, array.shape)])
 
 
-@row("linalg.solve", module="linalg", category="floating", arrays=2, derivative=SMOOTH, call=_LAPACK)
+@row("linalg.solve", module="linalg", category="floating", arrays=2, derivative=SMOOTH, call=LAPACK)
 def solve(x1: Any, x2: Any, /) -> Array:
     """Return the solutions of `x1 @ y == x2`; `x2` is a vector or holds columns."""
-    (a, b), dtype = promoted("solve", "floating", _matrices(x1, "solve"), array_of(x2, "solve"))
+    (a, b), dtype = promoted("solve", "floating", matrices(x1, "solve"), array_of(x2, "solve"))
     n = b.shape[0] if b.ndim == 1 else b.shape[-2] if b.ndim else None
     if n != a.shape[-1]:
         raise fault("E3003", f"solve: shapes {list(a.shape)} and {list(b.shape)}", dimension="rows", extents=(a.shape[-1], n))
@@ -185,17 +186,17 @@ def solve(x1: Any, x2: Any, /) -> Array:
     return call(TARGETS["solve"], (a, b), [(dtype, (*leading, *b.shape[-2:]))])
 
 
-@row("linalg.det", module="linalg", category="floating", derivative=SMOOTH, call=_LAPACK)
+@row("linalg.det", module="linalg", category="floating", derivative=SMOOTH, call=LAPACK)
 def det(x: Any, /) -> Array:
     """Return the determinants of square matrices."""
-    array = _matrices(x, "det")
+    array = matrices(x, "det")
     return call(TARGETS["det"], (array,), [(array.dtype, array.shape[:-2])])
 
 
-@row("linalg.slogdet", module="linalg", category="floating", derivative=SMOOTH, call=_LAPACK)
+@row("linalg.slogdet", module="linalg", category="floating", derivative=SMOOTH, call=LAPACK)
 def slogdet(x: Any, /) -> SlogdetResult:
     """Return the signs of the determinants and the logarithms of their magnitudes."""
-    array = _matrices(x, "slogdet")
+    array = matrices(x, "slogdet")
     shapes = [(array.dtype, array.shape[:-2]), (real_of(array.dtype), array.shape[:-2])]
     return SlogdetResult(*call(TARGETS["slogdet"], (array,), shapes))
 
@@ -212,24 +213,10 @@ def _threshold(values: Array, shape: tuple[Any, ...], rtol: Any) -> Array:
     return e.multiply(greatest, share)
 
 
-@row("linalg.pinv", module="linalg", category="floating", derivative=SMOOTH, call=_LAPACK)
-def pinv(x: Any, /, *, rtol: Any = None) -> Array:
-    """Return the pseudo-inverses; singular values below `rtol` times the greatest count as 0."""
-    array = _matrices(x, "pinv", square=False)
-    if 0 in array.shape:
-        return constant(0, array.dtype, (*array.shape[:-2], array.shape[-1], array.shape[-2]))
-    found = svd(array, full_matrices=False)
-    kept = e.greater(found.S, broadcast(_threshold(found.S, array.shape, rtol), found.S.shape))
-    one = constant(1, found.S.dtype, found.S.shape)
-    inverse = select(kept, e.divide(one, select(kept, found.S, one)), constant(0, found.S.dtype, found.S.shape))
-    left, right = conj(matrix_transpose(found.Vh)), conj(matrix_transpose(found.U))
-    return matmul(e.multiply(left, cast(reshaped(inverse, (*inverse.shape[:-1], 1, inverse.shape[-1])), array.dtype)), right)
-
-
-@row("linalg.matrix_rank", module="linalg", category="floating", call=_LAPACK)
+@row("linalg.matrix_rank", module="linalg", category="floating", call=LAPACK)
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
     """Return how many singular values are greater than `rtol` times the greatest."""
-    array = _matrices(x, "matrix_rank", square=False)
+    array = matrices(x, "matrix_rank", square=False)
     if 0 in array.shape[-2:]:
         return constant(0, int64, array.shape[:-2])
     values = svdvals(array)
@@ -240,7 +227,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
 @row("linalg.matrix_power", module="linalg", category="floating", derivative=SMOOTH)
 def matrix_power(x: Any, n: int, /) -> Array:
     """Return square matrices multiplied `n` times, their inverses for a negative `n`."""
-    array = _matrices(x, "matrix_power")
+    array = matrices(x, "matrix_power")
     if n < 0:
         return matrix_power(inv(array), -n)
     found: Array | None = None
@@ -302,10 +289,10 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     return power(reduced("sum", power(magnitude, float(ord)), axes, keepdims), 1.0 / float(ord))
 
 
-@row("linalg.matrix_norm", module="linalg", category="floating", derivative=SMOOTH, call=_LAPACK)
+@row("linalg.matrix_norm", module="linalg", category="floating", derivative=SMOOTH, call=LAPACK)
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """Return the norms of matrices: Frobenius, nuclear, the greatest (or least) sum of columns or rows, or singular value."""
-    array = _matrices(x, "matrix_norm", square=False)
+    array = matrices(x, "matrix_norm", square=False)
     rank = array.ndim
     if ord == "fro":
         found = vector_norm(array, axis=(-2, -1), keepdims=True)

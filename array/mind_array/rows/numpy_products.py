@@ -14,11 +14,11 @@ from . import elementwise as e
 from .contraction import matmul, tensordot, vecdot
 from .creation import full, iota, linspace, ones, zeros
 from .indexing import take
-from .linalg import pinv
 from .manipulation import concat, expand_dims, flip, pad, ravel, reshape, stack
 from .mathematics import pow_
 from .nn import conv
 from .parts import conj
+from .pseudo_inverse import pinv
 from .reductions import sum_
 
 # Products

@@ -80,27 +80,24 @@ def _pinv(
     if 0 in call.shape:
         return to.number(0, call.dtype, call.shape)
     x = _read_as(to, x, linalg.mirrored(to, x, lower=True)) if hermitian else x
-    u, s, vh = _singular(to, x)
-    real, shape = to.dtype(s), to.shape(s)
-    lead = (*shape[:-1], 1)
+    tolerances = [] if atol is None and rtol is None else _tolerances(to, x, rtol, atol)
+    return linalg.call(to, "pinv", [x, *tolerances], [call.spec])[0]
 
-    def spread(tolerance: SSAValue) -> SSAValue:
-        tolerance = to.cast(tolerance, real)
-        return to.broadcast(to.reshape(tolerance, (*to.shape(tolerance), 1)), lead)
 
-    if rtol is None:
-        default = to.fill(max(to.sizes(x)[-2:]) * _EPSILON[real.name], real, lead)
-        share = default if atol is None else to.select(to.compare("greater", spread(atol), 0.0), to.like(0.0, default), default)
-    else:
-        share = spread(rtol)
-    bound = to.emit(ptir.MulOp, share, to.part(s, len(shape) - 1, 0, 1))
-    bound = bound if atol is None else to.emit(ptir.MaximumOp, bound, spread(atol))
-    counts = to.compare("greater", s, to.broadcast(bound, shape))
-    inverse = to.emit(ptir.ReciprocalOp, to.select(counts, s, to.like(1.0, s)))
-    inverse = to.cast(to.select(counts, inverse, to.like(0.0, s)), call.dtype)
-    left, right = linalg.transposed(to, vh, conjugate=True), linalg.transposed(to, u, conjugate=True)
-    scaled = to.emit(ptir.MulOp, left, to.broadcast(to.reshape(inverse, (*shape[:-1], 1, shape[-1])), to.shape(left)))
-    return _times(to, scaled, right)
+def _tolerances(to: AtenConverter, x: SSAValue, rtol: SSAValue | None, atol: SSAValue | None) -> list[SSAValue]:
+    """The relative and the absolute tolerance of each matrix."""
+    *lead, m, n = to.sizes(x)
+    batch, real = tuple(lead), real_of(to.dtype(x))
+
+    def of_each(tolerance: SSAValue) -> SSAValue:
+        return to.broadcast(to.cast(tolerance, real), batch)
+
+    zero = to.number(0.0, real, batch)
+    absolute = zero if atol is None else of_each(atol)
+    if rtol is not None:
+        return [of_each(rtol), absolute]
+    default = to.fill(max(m, n) * _EPSILON[real.name], real, batch)
+    return [to.select(to.compare("greater", absolute, 0.0), zero, default), absolute]
 
 
 def _read_as(to: AtenConverter, x: SSAValue, read: SSAValue) -> SSAValue:
