@@ -1,10 +1,13 @@
-"""xDSL's loop-invariant code motion hoists our ops out of a loop, but none that could fail where the loop never runs."""
+"""xDSL's passes hoist our ops out of loops and branches, but none that could fail where the loop or branch never runs."""
 
 from __future__ import annotations
 
 import pytest
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.test import TestOp as Use
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.transforms.control_flow_hoist import ControlFlowHoistPass
 from xdsl.transforms.loop_invariant_code_motion import LoopInvariantCodeMotionPass
 
 from mind_dialect.core import CORE_OPS
@@ -123,6 +126,31 @@ def test_what_is_hoisted(name: str) -> None:
     module.verify()
     (loop,) = (op for op in walk(module) if isinstance(op, scf.ForOp))
     assert not any(isinstance(op, DialectOp) for op in loop.body.block.ops) == hoisted
+
+
+def branch_instead(module: ModuleOp) -> None:
+    """The loop replaced by a branch with the op on both sides, whose results are used."""
+    loop = next(op for op in walk(module) if isinstance(op, scf.ForOp))
+    op = next(op for op in loop.body.block.ops if isinstance(op, DialectOp))
+    op.detach()
+    never, other = arith.ConstantOp.from_int_and_width(0, 1), op.clone()
+    sides = [[each, scf.YieldOp(*each.results)] for each in (op, other)]
+    branch = scf.IfOp(never, op.result_types, *sides)
+    Rewriter.insert_op((never, branch, Use(branch.results)), InsertPoint.before(loop))
+    Rewriter.erase_op(loop)
+
+
+@pytest.mark.filterwarnings("ignore:Use .erase:DeprecationWarning")  # In xDSL's own pass.
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_hoisted_out_of_a_branch(name: str) -> None:
+    text, hoisted = CASES[name]
+    module = in_a_loop(text)
+    branch_instead(module)
+    module.verify()
+    ControlFlowHoistPass().apply(context(), module)
+    module.verify()
+    sides = [side for op in walk(module) if isinstance(op, scf.IfOp) for side in op.regions]
+    assert [any(isinstance(op, DialectOp) for op in side.block.ops) for side in sides] == [not hoisted] * 2
 
 
 @pytest.mark.quick
