@@ -276,6 +276,7 @@ def gradient(loss: ModuleOp, wrt: Sequence[str]) -> ModuleOp:
 LLAMA = llama.random_weights(BLOCK, 2)
 PADDED: dict[str, tuple[Callable[[], ModuleOp], dict[str, np.ndarray]]] = {
     "loss of GPT-2": (lambda: gpt2.loss_program(CONFIG), WEIGHTS),
+    "gradient of GPT-2": (lambda: gradient(gpt2.loss_program(CONFIG), list(WEIGHTS)), WEIGHTS),
     "block of Llama": (
         lambda: ma.trace(
             llama_block,

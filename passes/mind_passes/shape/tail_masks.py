@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from mind_dialect.ptir import BroadcastToOp, CompareOp, IotaOp, PtirOp, SelectOp
+from mind_dialect.ptir import BroadcastToOp, CompareOp, ConstantOp, IotaOp, PtirLiteralAttr, PtirOp, SelectOp
 from mind_dialect.ptir.legal import WIDE_FLOATS
 from mind_dialect.ptir.types import SI64, Kind, PtirDType
 from mind_dialect.ptir_shapes import Dims
@@ -51,12 +51,12 @@ class Masks:
         self._became[original], self._original[value] = value, original
         replace_operand(op, i, value)
 
-    def masked(self, op: Operation, value: SSAValue, axes: Axes, number: float) -> SSAValue:
-        """Return `value` with `number` in the tails of some axes, made before an op."""
+    def masked(self, op: Operation, value: SSAValue, axes: Axes, number: float | PtirLiteralAttr) -> SSAValue:
+        """Return `value` with a number in the tails of some axes, made before an op."""
         spec = spec_of(value)
         for axis in axes:
             keep = self._within(op, spec.shape, axis)
-            other = self.put(op, BroadcastToOp(fill(op, spec.dtype, (), number), result_shape=spec.shape))
+            other = self.put(op, BroadcastToOp(_scalar(op, spec.dtype, number), result_shape=spec.shape))
             made = self.put(op, SelectOp(keep, value, other))
             made.name_hint = value.name_hint
             value = made
@@ -78,6 +78,12 @@ class Masks:
         made.location = op.location
         block.insert_op_before(made, op)
         return made.results[0]
+
+
+def _scalar(op: Operation, dtype: PtirDType, number: float | PtirLiteralAttr) -> ConstantOp:
+    if isinstance(number, PtirLiteralAttr):
+        return ConstantOp.create(properties={"value": number}, result_types=[number.type], location=op.location)
+    return fill(op, dtype, (), number)
 
 
 def replace_operand(op: Operation, i: int, value: SSAValue) -> None:

@@ -35,6 +35,9 @@ from mind_dialect.ptir import (
     ReduceOp,
     ReshapeOp,
     ReverseOp,
+    ScatterAddOp,
+    ScatterReduceOp,
+    SegmentReduceOp,
     SelectOp,
     SliceOp,
     SortOp,
@@ -47,6 +50,7 @@ from mind_dialect.ptir.elementwise import DivisionOp
 from mind_dialect.ptir_shapes import Dims
 
 from ..ptir.building import axes_of_reduction, spec_of
+from .tail_indexing import looks_up, reduces_segments, scatters_elements, scatters_windows
 from .tail_masks import Axes, Masks, Refused, neutral, replace_operand
 
 Row = Callable[[Masks, Any], None]
@@ -126,9 +130,14 @@ def _demand_static(masks: Masks, op: PtirOp, axes: Axes) -> None:
 
 
 def _pads(masks: Masks, op: PadOp) -> None:
-    values = op.values()
-    edges = [values[name] for name in ("low", "high", "interior")]
-    _demand_static(masks, op, [i for i, edge in enumerate(zip(*edges, strict=True)) if any(n != 0 for n in edge)])
+    """Put the pad value into a tail, as the edge that follows has it; the edge before must not depend on a size."""
+    values, tails = op.values(), masks.tails(op.x)
+    for i, low in enumerate(values["low"]):
+        if not isinstance(low, int):
+            raise Refused(f"pad puts {low} elements before those of dimension {i}")
+    _demand_static(masks, op, [i for i, inner in enumerate(values["interior"]) if inner != 0])
+    edged = [i for i in tails if values["low"][i] != 0 or values["high"][i] != 0]
+    replace_operand(op, 0, masks.masked(op, op.x, edged, values["pad_value"]))
 
 
 def _accumulates(masks: Masks, op: CumulativeSumOp | CumulativeOp) -> None:
@@ -162,15 +171,6 @@ def _multiplies(masks: Masks, op: DotGeneralOp) -> None:
         axes = [a for a in axes if a not in masks.vanishing.get(value, ())]
         if axes:
             replace_operand(op, i, masks.masked(op, value, axes, 0))
-
-
-def _looks_up(masks: Masks, op: TakeOp | GatherOp) -> None:
-    """Let the indices of tails be 0, which a dimension of a known size has."""
-    axis = op.values()["axis"] % len(spec_of(op.x).shape) if isinstance(op, GatherOp) else 0
-    n = spec_of(op.x).shape[axis]
-    if not isinstance(n, int) or n == 0:
-        raise Refused(f"{op.OPCODE} along a dimension with a tail, or of no elements")
-    replace_operand(op, 1, masks.masked(op, op.indices, masks.tails(op.indices), 0))
 
 
 def _windows(masks: Masks, op: DynamicSliceOp | DynamicUpdateSliceOp) -> None:
@@ -212,8 +212,11 @@ ROWS: dict[type[PtirOp], Row] = {
     ArgMaxOp: _finds,
     ArgMinOp: _finds,
     DotGeneralOp: _multiplies,
-    TakeOp: _looks_up,
-    GatherOp: _looks_up,
+    TakeOp: looks_up,
+    GatherOp: looks_up,
+    ScatterReduceOp: scatters_elements,
+    ScatterAddOp: scatters_windows,
+    SegmentReduceOp: reduces_segments,
     DynamicSliceOp: _windows,
     DynamicUpdateSliceOp: _windows,
     DimensionSizeOp: _measures,

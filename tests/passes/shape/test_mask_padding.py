@@ -36,6 +36,19 @@ def attention(q: Any, k: Any, v: Any) -> Any:
     return softmax(q @ k.T, -1) @ v
 
 
+def scatter(kind: str, axis: int) -> Any:
+    return lambda x, i, updates: ma.ptir.scatter_reduce(x, i % 7, updates, kind=kind, axis=axis)
+
+
+def pad(low: Any, high: Any, value: float) -> Any:
+    return lambda x: ma.ptir.pad(x, low=low, high=high, interior=[0] * len(low), pad_value=value)
+
+
+def segments(kind: str, **promises: bool) -> Any:
+    promises = {"indices_are_sorted": False, "unique": False, **promises}
+    return lambda x, i: ma.ptir.segment_reduce(x, i % 7, kind=kind, num_segments=7, **promises)
+
+
 T3, TT, T, BT = (("T", 3), "float32"), (("T", "T"), "float32"), (("T",), "float32"), (("B", "T", 2), "float32")
 CASES: dict[str, tuple[Any, list[Spec]]] = {
     "elementwise": (lambda x, y: ma.exp(x) * y + 1, [T3, T3]),
@@ -67,9 +80,41 @@ CASES: dict[str, tuple[Any, list[Spec]]] = {
     "running sum": (lambda x: ma.cumulative_sum(x, axis=0), [T3]),
     "division of integers": (lambda x, y: x // y, [(("T",), "int32"), (("T",), "int32")]),
     "rows of a table": (lambda x, i: ma.take(x, i, axis=0), [((7, 2), "float32"), (("T",), "int32")]),
+    "scattered sums": (scatter("add", 0), [((7, 2), "float32"), (("T", 2), "int32"), (("T", 2), "float32")]),
+    "scattered maxima": (scatter("max", 0), [((7, 2), "float32"), (("T", 2), "int32"), (("T", 2), "float32")]),
+    "scattered minima": (scatter("min", -1), [((2, 7), "int32"), ((2, "T"), "int32"), ((2, "T"), "int32")]),
+    "scattered beside": (scatter("replace", 1), [(("T", 7), "float32"), (("T", 2), "int32"), (("T", 2), "float32")]),
+    "scattered sums of both": (scatter("add", 0), [((7, "T"), "float32"), (("B", "T"), "int32"), (("B", "T"), "float32")]),
+    "gradient of rows of a table": (
+        ma.grad(lambda w, i: ma.sum(ma.exp(ma.take(w, i, axis=0)))),
+        [((7, 2), "float32"), (("T",), "int32")],
+    ),
+    "gradient of rows of an open width": (
+        ma.grad(lambda w, i: ma.sum(ma.exp(ma.take(w, i, axis=0)))),
+        [((7, "B"), "float32"), (("T",), "int32")],
+    ),
+    "gradient of elements of each row": (
+        ma.grad(lambda w, i: ma.sum(ma.exp(ma.take_along_axis(w, i, axis=1)))),
+        [(("T", 7), "float32"), (("T", 2), "int32")],
+    ),
+    "sums of segments": (segments("sum"), [T3, (("T",), "int32")]),
+    "maxima of segments": (segments("max"), [T3, (("T",), "int32")]),
+    "padded to a table": (pad((2, 0), ("6-T", 0), 1.5), [T3]),
+    "padded to another size": (
+        lambda x, y: pad((0, 0), ("B-T", 0), 1.5)(x) * y,
+        [T3, (("B", 3), "float32")],
+    ),
+    "padded to a size": (lambda x, y: pad((1,), ("T-3",), 2.5)(x) + y, [((2,), "float32"), T]),
     "positions": (lambda x: x + ma.ptir.iota(shape=(x.shape[0],), dtype=ma.float32, axis=0), [T]),
     "size": (lambda x: x / ma.sum(ma.ones_like(x)), [T]),
 }
+
+
+VALID: dict[str, Any] = {
+    "padded to another size": lambda T, B: T <= B,
+    "padded to a size": lambda T: T >= 3,
+}
+"""Which sizes a case is valid for, where that is not all."""
 
 
 def module_of(case: str) -> Any:
@@ -119,12 +164,61 @@ def test_every_size_gives_what_the_dynamic_program_gives(case: str, target: str)
     rng = np.random.default_rng(0)
     for sizes in product(range(1, BOUND + 1), repeat=len(names)):
         by_name = dict(zip(names, sizes, strict=True))
+        if case in VALID and not VALID[case](**by_name):
+            continue
         xs = [values(rng, tuple(by_name.get(str(d), d) for d in shape), dtype) for shape, dtype in CASES[case][1]]
         widened = [tuple(BOUND if isinstance(d, str) else d for d in shape) for shape, _ in CASES[case][1]]
         tails = [padded(x, shape) for x, shape in zip(xs, widened, strict=True)]
         found = several(run(*tails, *(np.array(by_name[name]) for name in names)))
         for a, b in zip(found, several(dynamic(*xs)), strict=True):
             np.testing.assert_allclose(a[tuple(map(slice, b.shape))], b, rtol=2e-5, atol=1e-5, err_msg=str(by_name))
+
+
+CHECKED: dict[str, tuple[Any, list[Spec]]] = {
+    "scattered sums": (
+        lambda x, i, updates: ma.ptir.scatter_reduce(x, i, updates, kind="add", axis=0),
+        [((7, 2), "float32"), (("T", 2), "int32"), (("T", 2), "float32")],
+    ),
+    "scattered rows": (
+        lambda x, i, updates: ma.ptir.scatter_add(
+            x, i, updates, update_window_dims=[1], inserted_window_dims=[0], scatter_dims_to_operand_dims=[0]
+        ),
+        [((7, 2), "float32"), (("T",), "int32"), (("T", 2), "float32")],
+    ),
+    "sums of segments": (
+        lambda x, i: ma.ptir.segment_reduce(x, i, kind="sum", num_segments=7, indices_are_sorted=False, unique=False),
+        [T3, (("T",), "int32")],
+    ),
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "native"])
+@pytest.mark.parametrize("wrong", [-1, 7])
+@pytest.mark.parametrize("case", CHECKED)
+def test_an_index_within_the_size_is_still_checked(case: str, wrong: int, target: str) -> None:
+    """One that is out of range is an error though those of tails, which are out of range too, are not."""
+    if target == "native":
+        pytest.importorskip("llvmlite")
+    body, specs = CHECKED[case]
+    inputs = [ma.spec(shape, getattr(ma, dtype), name=f"x{i}") for i, (shape, dtype) in enumerate(specs)]
+    module = ma.trace(lambda *xs: body(*xs), *inputs, name="f")
+    (func,) = functions(module)
+    mask_padding(func)
+    specialize(module, {"T": BOUND})
+    run = mind_runtime.compile(module, target=target)
+    shapes = [tuple(3 if d == "T" else d for d in shape) for shape, _ in specs]
+    rng = np.random.default_rng(0)
+    xs = [values(rng, shape, dtype) % 7 for shape, (_, dtype) in zip(shapes, specs, strict=True)]
+    widened = [tuple(BOUND if d == "T" else d for d in shape) for shape, _ in specs]
+    for bad in (False, True):
+        if bad:
+            xs[1].reshape(-1)[-1] = wrong
+        tails = [padded(x, shape) for x, shape in zip(xs, widened, strict=True)]
+        if not bad:
+            run(*tails, np.array(3))
+            continue
+        with pytest.raises(MindError, match=f"E6001: .*{wrong}"):
+            run(*tails, np.array(3))
 
 
 NOT_FINITE = [np.nan, np.inf, -np.inf]
@@ -153,6 +247,32 @@ REFUSED: dict[str, tuple[Any, list[Spec], str]] = {
     "reverse": (lambda x: ma.flip(x, axis=0), [T3], "reverse along a dimension with a tail"),
     "sort": (lambda x: ma.sort(x, axis=0), [T3], "sort along a dimension with a tail"),
     "merge": (lambda x: ma.reshape(x, (-1,)), [T3], "a dimension is 3\\*T"),
+    "overwriting": (
+        scatter("replace", 0),
+        [((7, 2), "float32"), (("T", 2), "int32"), (("T", 2), "float32")],
+        "scatter_reduce overwrites elements by updates along a dimension with a tail",
+    ),
+    "scatter along": (
+        scatter("add", 0),
+        [T3, ((2, 3), "int32"), ((2, 3), "float32")],
+        "scatter_reduce along a dimension with a tail",
+    ),
+    "scatter to nothing": (scatter("add", 0), [((0, 3), "float32"), (("T", 3), "int32"), T3], "or of no elements"),
+    "windows of an open size": (
+        lambda x, i, updates: ma.ptir.scatter_add(
+            x, i, updates, update_window_dims=[1], inserted_window_dims=[0], scatter_dims_to_operand_dims=[0]
+        ),
+        [((7, 5), "float32"), ((2,), "int32"), ((2, "T"), "float32")],
+        "scatter_add has windows of T of 5 elements",
+    ),
+    "sorted segments": (segments("sum", indices_are_sorted=True), [T3, (("T",), "int32")], "promises indices_are_sorted"),
+    "segments of one row": (segments("sum", unique=True), [T3, (("T",), "int32")], "promises unique"),
+    "pad before": (lambda x, y: pad(("T-2",), (0,), 2.5)(x) + y, [((2,), "float32"), T], "pad puts T-2 elements before"),
+    "pad between": (
+        lambda x, y: ma.ptir.pad(x, low=[0], high=[0], interior=[1], pad_value=0.0)[:3],
+        [T, T],
+        "a dimension is",
+    ),
     "table": (lambda x, i: ma.ptir.take(x, i), [T3, ((2,), "int32")], "take along a dimension with a tail"),
 }
 
