@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 
 import mind_runtime
 from mind_dialect.errors import MindError
-from mind_dialect.program import input_names
+from mind_dialect.program import functions, input_names
 from mind_dialect.ptir.types import TensorSpec, is_dim_name, read_type, tensor_type
 from mind_passes.inline import inlined
 from mind_passes.ptir.split_parameters import PARAMETER_ATTRIBUTE
@@ -26,12 +26,12 @@ from mind_runtime.compilation import find_function
 from . import tree
 from .dtypes import as_dtype, float64, ptir_dtype
 from .faults import fault, translated
+from .library import Library
 from .operands import array_of, shape_of
 from .staging import Function, Spec, apply, at_op, stage, symbol
 from .trace import ACTIVE
-from .transforms.custom import resolve
 from .transforms.jit import Jitted, as_arrays, to_numpy
-from .transforms.lowered import Lowered, Passes, run_passes
+from .transforms.lowered import Lowered, Passes, inline_all, run_passes
 
 ARGUMENTS, RESULT = "mind_array.arguments", "mind_array.result"
 """Attributes of a saved module: the containers, as JSON."""
@@ -63,7 +63,6 @@ def trace(function: Function, /, *specs: Any, name: str | None = None, passes: P
     leaves = tree.leaves((specs, keywords))
     parameters = [isinstance(x, Spec) and x.parameter for x in leaves]
     module = staged.module([{PARAMETER_ATTRIBUTE: UnitAttr()} if p else {} for p in parameters] if any(parameters) else ())
-    resolve(module)
     return module if passes == "" else run_passes(module, passes)
 
 
@@ -71,22 +70,23 @@ def from_module(module: ModuleOp, function: str | None = None) -> Callable[..., 
     """
     Return a function of a module of PTIR as a Python function: it takes its inputs by position or by name.
 
-    It returns one array, or a tuple of several. While traced its ops are put in place, so it can be differentiated, batched and
-    compiled with what is around it; its dimensions become those of its operands, E3003 for operands that do not
-    fit. E7003 and E7001 as for `mind_runtime.compile`.
+    It returns one array, or a tuple of several. While traced its ops are put in place, so it can be differentiated, by the
+    derivative rules that its functions name, batched, and compiled with what is around it; its dimensions become those of its
+    operands, E3003 for operands that do not fit. E7003 and E7001 as for `mind_runtime.compile`.
     """
     try:
-        found = inlined(find_function(module, function)).func
+        found = inlined(find_function(module, function), keep_rules=True).func
+        program = Library({f.sym_name.data: f for f in functions(module)}).module(found)
     except MindError as e:
         raise at_op(e) from None
     names = input_names(found)
 
     def call(*arrays: Any, **named: Any) -> Any:
-        given = dict(zip(names, arrays, strict=False)) | named
-        if len(arrays) > len(names) or given.keys() != set(names):
+        arguments = dict(zip(names, arrays, strict=False)) | named
+        if len(arrays) > len(names) or arguments.keys() != set(names):
             message = f"@{found.sym_name.data} takes {names}, found {len(arrays)} arguments and {list(named)}"
             raise fault("E2007", message, expected=len(names), actual=len(arrays) + len(named))
-        operands = [array_of(given[n], found.sym_name.data, n) for n in names]
+        operands = [array_of(arguments[n], found.sym_name.data, n) for n in names]
         for n, x, argument in zip(names, operands, found.body.block.args, strict=True):
             wanted = read_type(argument.type)
             if x.spec.dtype is not wanted.dtype or len(x.shape) != len(wanted.shape):
@@ -94,13 +94,13 @@ def from_module(module: ModuleOp, function: str | None = None) -> Callable[..., 
                 raise fault(
                     "E2001", f"{n} of @{found.sym_name.data} is {actual}, expected {wanted}", expected=str(wanted), actual=actual
                 )
-        made = found.clone()
+        (func, *_) = functions(program.clone())
         if ACTIVE.get() is not None:
             try:
-                take_types(made, [tensor_type(*x.spec) for x in operands])
+                take_types(func, [tensor_type(*x.spec) for x in operands])
             except MindError as e:
                 raise translated(e) from None
-        results = apply(made, operands)
+        results = apply(func, operands)
         return results[0] if len(results) == 1 else tuple(results)
 
     call.__name__ = symbol(SimpleNamespace(__name__=found.sym_name.data))
@@ -151,6 +151,7 @@ def save(path: str | Path, lowered: Lowered) -> None:
     """Write the module of a lowered function; captured arrays cannot be saved, pass them as arguments."""
     arguments, result = lowered.structures
     module = lowered.ptir.clone()
+    inline_all(module)
     (func, *_) = (op for op in module.body.block.ops)
     count = len(func.body.block.args)  # pyright: ignore
     if count != arguments.num_leaves:

@@ -18,9 +18,10 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from mind_dialect.errors import MindError
-from mind_dialect.program import NAME_ATTRIBUTE
+from mind_dialect.program import NAME_ATTRIBUTE, functions
 from mind_dialect.ptir.types import TensorSpec, read_type
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
+from mind_passes.derivatives.custom import rename_references
 
 from . import tree
 from .array import Array, wrap
@@ -29,6 +30,7 @@ from .dtypes import DEFAULTS, check_fits, ptir_dtype
 from .emit import constant
 from .faults import at_user, fault, is_ours, translated
 from .kinds import is_numpy, is_tuple
+from .library import reached
 from .operands import array_of
 from .places import function_place, shown
 from .trace import ACTIVE, Trace, TracedArray, recording, traced
@@ -74,9 +76,8 @@ class Staged:
         return func
 
     def module(self, attributes: Sequence[dict[str, Attribute]] = ()) -> ModuleOp:
-        """The module of the function and of those that it calls."""
-        helpers = [f.clone() for f in self.trace.functions.values()]
-        return ModuleOp([self.function(attributes), *helpers], {VERSION_ATTRIBUTE: StringAttr(SPEC_VERSION)})
+        """The module of the function and of those that it leads to."""
+        return self.trace.library.module(self.function(attributes))
 
 
 def captures_of(trace: Trace, arguments: Sequence[Any]) -> list[Array]:
@@ -219,10 +220,14 @@ def result_array(leaf: Any, function: object, path: str) -> Array:
 
 
 def apply(func: FuncOp, operands: Sequence[Array], weak: Sequence[bool] = ()) -> list[Array]:
-    """Return the results of a function of PTIR on arrays; the function is used up."""
+    """Return the results of a function of PTIR on arrays; the function is used up, and what it calls is added to the library."""
     trace = ACTIVE.get()
     if trace is None:
         return run(func, operands)
+    module = func.parent_op()
+    if isinstance(module, ModuleOp):
+        called = reached(func, {f.sym_name.data: f for f in functions(module)})
+        rename_references(func, trace.library.include(called))
     values = [trace.lift(x) for x in operands]
     block = func.body.block
     for argument, value in zip(block.args, values, strict=True):
@@ -255,9 +260,6 @@ def run(func: FuncOp, operands: Sequence[Array]) -> list[Array]:
         return []
     import mind_runtime
 
-    from .transforms.custom import resolve
-
-    resolve(func)
     module = func.parent_op()
     if not isinstance(module, ModuleOp):
         module = ModuleOp([func], {VERSION_ATTRIBUTE: StringAttr(SPEC_VERSION)})
@@ -282,7 +284,8 @@ def concretely(function: Function) -> Any:
     """Return the result of a function of no arguments that records ops: traced, compiled and run, as no trace is active."""
     staged = stage(function, ())
     operands = staged.captures
-    return tree.unflatten(staged.structure, apply(staged.function(), operands))
+    (func, *_) = functions(staged.module())
+    return tree.unflatten(staged.structure, apply(func, operands))
 
 
 def outputs_of(staged: Staged, arrays: Sequence[Array]) -> Any:

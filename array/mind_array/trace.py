@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import UnitAttr
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from mind_dialect.errors import MindError
@@ -29,6 +28,7 @@ from .array import Array, Ndarray
 from .dim import Dim
 from .dtypes import DType, numpy_dtype, ptir_dtype
 from .faults import fault, translated
+from .library import Library
 from .places import shown, user_location
 
 WARN_OPS, MOST_OPS = 10_000, 100_000
@@ -60,8 +60,8 @@ class Trace:
         """Concrete arrays by identity, with what stands for them; of the outermost trace only."""
         self.checkpoint = parent is not None and parent.checkpoint
         """True if derivatives compute the ops again instead of keeping their results."""
-        self.functions: dict[str, FuncOp] = {} if parent is None else parent.functions
-        """Functions that calls refer to, shared with the parent."""
+        self.library: Library = Library() if parent is None else parent.library
+        """The functions that ops name, shared with the parent."""
         self._scalars: dict[Any, SSAValue] = {}
         self._counts: dict[int, int] = {}
 
@@ -70,7 +70,7 @@ class Trace:
     def argument(self, spec: TensorSpec, name: str | None = None, *, weak: bool = False) -> TracedArray:
         """Append an argument of the block."""
         value = self._insert(spec, len(self.block.args))
-        value.name_hint = _hint(name)
+        value.name_hint = hint(name)
         return traced(value, self, spec, weak)
 
     def _insert(self, spec: TensorSpec, index: int) -> BlockArgument:
@@ -202,7 +202,7 @@ def _scalar(dtype: PtirDType, data: bytes) -> PtirLiteralAttr:
     return PtirLiteralAttr(tensor_type(dtype, ()), BytesAttr(data))
 
 
-def _hint(name: str | None) -> str | None:
+def hint(name: str | None) -> str | None:
     """A name as the text form may have it."""
     if not name:
         return None
@@ -280,3 +280,10 @@ def recording(trace: Trace) -> Generator[Trace]:
 def active() -> Trace | None:
     """Return the trace that records now; None outside of traced functions."""
     return ACTIVE.get()
+
+
+def arrange(block: Block, order: Sequence[BlockArgument]) -> None:
+    """Put the arguments of a block in another order."""
+    block._args = tuple(order)  # pyright: ignore[reportPrivateUsage]
+    for i, argument in enumerate(order):
+        argument.index = i

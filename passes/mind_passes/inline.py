@@ -27,7 +27,7 @@ from mind_dialect.program import functions
 from mind_dialect.ptir_shapes import Dim
 
 from .callees import MAX_OPS, Callees, calls_in, refused
-from .derivatives.custom import rules_of
+from .derivatives.custom import stated_on_calls
 from .dim_names import Renaming, unify
 
 
@@ -144,7 +144,7 @@ class _Copier:
             else:
                 made, frames = self._copied(op, frame.instance)
                 if isinstance(op, CallOp):
-                    made.attributes.update(rules_of(self.callees.of(op)))
+                    made.attributes.update(stated_on_calls(self.callees.of(op)))
                 frame.into.add_op(made)
                 stack += frames
 

@@ -14,7 +14,7 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir_program import VERSION_ATTRIBUTE
 
 from .derivatives import ptir
-from .derivatives.custom import rules_of
+from .derivatives.custom import references
 
 DERIVED = ("mind.grad_of", "mind.jvp_of", "mind.vmap_of")
 """The attributes of a function that was derived from another: each names the function it was derived from."""
@@ -38,8 +38,7 @@ def is_ours(func: FuncOp) -> bool:
 
 def primal_functions(module: ModuleOp, accepts: Accepts = is_ours) -> list[FuncOp]:
     """The functions that somebody wrote to be transformed: not derived from another, nor called by another or its rule."""
-    called = {op.callee.string_value() for op in walk(module) if isinstance(op, CallOp)}
-    called |= {rule.string_value() for f in functions(module) for rule in rules_of(f).values()}
+    called = {name.string_value() for op in walk(module) for name in references(op).values()}
     derived = set(DERIVED)
     return [f for f in functions(module) if derived.isdisjoint(f.attributes) and f.sym_name.data not in called and accepts(f)]
 

@@ -32,7 +32,7 @@ from mind_dialect.verify import verify
 from .batching import BATCHING, Driver, batched_values
 from .batching.functions import BATCHED
 from .batching.rules import batched_type, from_front, rank, spread, to_front
-from .derivatives.custom import rules_of
+from .derivatives.custom import rules_of, stated_on_calls
 from .dim_names import names_used
 from .selection import derived_name, functions_to_do, is_ptir, own_copy, select_function
 from .working_copy import working_copy
@@ -126,6 +126,7 @@ def _callee(module: ModuleOp, name: str, options: VectorizeOptions, callees: dic
     func = next(f for f in functions(module) if f.sym_name.data == name)
     made = _built(module, func, new, options, callees)
     made.sym_visibility = func.sym_visibility
+    made.attributes.update(stated_on_calls(func))
     for key, rule in rules_of(func).items():
         made.attributes[key] = SymbolRefAttr(_callee(module, rule.string_value(), options, callees))
     return new

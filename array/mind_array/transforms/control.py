@@ -24,7 +24,7 @@ from ..faults import fault, translated
 from ..operands import array_of, cast, static_size
 from ..places import function_place
 from ..staging import concretely, result_array
-from ..trace import ACTIVE, Trace, TracedArray, recording
+from ..trace import ACTIVE, Trace, TracedArray, arrange, recording
 
 
 class _Body:
@@ -101,13 +101,9 @@ def _joint_captures(bodies: Sequence[_Body], place: int | None = None) -> list[S
 def _move_arguments(body: _Body, ordered: Sequence[Any], first: int) -> None:
     """Put arguments of a block in another order: `ordered` from index `first` on."""
     block = body.trace.block
-    rest = [a for a in block.args if a not in ordered]
-    order = [*rest[:first], *ordered, *rest[first:]]
-    if order == list(block.args):
-        return
-    block._args = tuple(order)  # pyright: ignore[reportPrivateUsage]
-    for i, argument in enumerate(order):
-        argument.index = i
+    own = set(ordered)
+    rest = [a for a in block.args if a not in own]
+    arrange(block, [*rest[:first], *ordered, *rest[first:]])
 
 
 def _differ(what: str, path: str, left: Array, right: Array, words: tuple[str, str], where: str) -> MindError:

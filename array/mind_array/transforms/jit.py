@@ -35,7 +35,6 @@ from ..places import function_place
 from ..signature import MISSES, caller
 from ..staging import Function, Spec, at_op, leaf_names, leaf_spec, stage, symbol
 from ..trace import ACTIVE
-from .custom import resolve
 from .donation import give_away
 from .lowered import Lowered, Passes
 
@@ -245,7 +244,6 @@ class Jitted:
         ]
         module = staged.module(attributes if "split" in self.options else ())
         options = {**self.options, "donate": [names[i] for i in donated]}
-        resolve(module)
         structure = tree.structure((given, named))
         lowered = Lowered(module, self.__name__, self.passes, self.target, options, (structure, staged.structure))
         return _Entry(lowered, staged.structure, len(staged.outputs), hidden, donated)

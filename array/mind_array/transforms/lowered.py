@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 import mind_runtime
 from mind_dialect.errors import MindError
+from mind_dialect.program import functions
 from mind_lowering.ptir_optimize import optimize
+from mind_passes.inline import inline_module
 
 from ..faults import fault
 from ..staging import at_op
 
 Passes = str | Sequence[ModulePass] | None
 """Names of passes as a pipeline, passes as objects, or None for the optimiser."""
+
+
+def inline_all(module: ModuleOp) -> None:
+    """Replace every call by the ops of what it calls, and erase private functions, derivative rules among them, in place."""
+    inline_module(module)
+    for func in [f for f in functions(module) if f.sym_visibility == StringAttr("private")]:
+        func.detach()
+        func.erase()
 
 
 def run_passes(module: ModuleOp, passes: Passes) -> ModuleOp:
@@ -30,6 +40,7 @@ def run_passes(module: ModuleOp, passes: Passes) -> ModuleOp:
     import mind_dialect
 
     if passes is None:
+        inline_all(module)
         optimize(module)
         return module
     ctx = Context()

@@ -158,6 +158,11 @@ def test_every_target_runs_the_function_itself() -> None:
         ("mind.vjp = @nothing", "E4016", "mind.vjp of @f is @nothing, expected the name of a function in the module"),
         ("mind.vjp = 3 : i64", "E4016", "mind.vjp of @f is 3 : i64, expected the name of a function in the module"),
         ("mind.vjp = @f", "E4016", "mind.vjp of @f: @f is (tensor<3xf64>, tensor<3xsi32>) -> (tensor<3xf64>, tensor<3xsi32>)"),
+        ("mind.vjp = @f_vjp, mind.vjp_wrt = array<i64: 1>", "E4016", "mind.vjp_wrt of @f is array<i64: 1>, expected some of [0]"),
+        ("mind.vjp = @f_vjp, mind.vjp_wrt = 0 : i64", "E4016", "mind.vjp_wrt of @f is 0 : i64, expected some of [0]"),
+        ("mind.vjp = @f_vjp, mind.vjp_wrt = array<i64: 0, 0>", "E4016", "mind.vjp_wrt of @f is array<i64: 0, 0>"),
+        ("mind.vjp = @f_vjp, mind.vjp_wrt = array<i64: -1>", "E4016", "mind.vjp_wrt of @f is array<i64: -1>"),
+        ("mind.vjp = @f_vjp, mind.vjp_wrt = array<i64>", "E4016", "mind.vjp of @f: @f_vjp is"),
         ("mind.jvp = @f_jvp", "E5001", "@f has a derivative rule of its own, but no mind.vjp"),
     ],
 )
