@@ -317,3 +317,41 @@ def test_one_native_program_serves_all_sizes_up_to_a_bound(name: str, batch: int
         expected = general(*arguments)
         for ours, theirs in zip(found, expected if isinstance(expected, tuple) else (expected,), strict=True):
             close(ours[tuple(map(slice, theirs.shape))], theirs)
+
+
+STEPS: dict[str, tuple[Callable[[], ModuleOp], dict[str, np.ndarray]]] = {
+    "GPT-2": (lambda: gpt2.step_program(CONFIG), WEIGHTS),
+    "block of Llama": (lambda: llama.block_program(BLOCK), LLAMA),
+}
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("name", STEPS)
+def test_one_native_program_updates_caches_of_all_sizes_up_to_a_bound(name: str, batch: int) -> None:
+    """Prompts and tokens in parts, up to the end of the caches, where an update of the bound does not fit."""
+    pytest.importorskip("llvmlite")
+    make, weights = STEPS[name]
+    module, general = make(), compile(make(), specialize="max_programs=0")
+    (func,) = functions(module)
+    names = mask_padding(func)
+    specialize(module, {"B": batch, "T": 8, "C": 16})
+    program = compile(module, target="native")
+    rng = np.random.default_rng(0)
+    for b, capacity, parts in ((1, 16, (8, 1, 7)), (batch, 13, (5, 1, 3, 4)), (1, 1, (1,))):
+        specs = general.inputs[-2 * (CONFIG.layers if name == "GPT-2" else 1) :]
+        sizes = {"B": b, "C": capacity}
+        held, start = [np.zeros([sizes.get(str(n), n) for n in s.shape], np.float32) for s in specs], 0
+        for length in parts:
+            sizes["T"] = length
+            shape = [sizes.get(str(n), n) for n in general.inputs[0].shape]
+            data = rng.standard_normal(shape).astype(np.float32)
+            if name == "GPT-2":
+                data = rng.integers(0, CONFIG.vocabulary, shape).astype(np.int32)
+            places = np.arange(start, start + length, dtype=np.int32)
+            arguments = [data, places, np.array([0, 0, start, 0], np.int32), *weights.values(), *held]
+            tails = [padded(x, s.shape) for x, s in zip(arguments, program.inputs, strict=False)]
+            found = poisoned_call(program, [*tails, *(np.array(sizes[n]) for n in names)])
+            expected = general(*arguments)
+            for ours, theirs in zip(found, expected, strict=True):
+                close(ours[tuple(map(slice, theirs.shape))], theirs)
+            held, start = list(expected[1:]), start + length

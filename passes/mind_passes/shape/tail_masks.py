@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from mind_dialect.ptir import BroadcastToOp, CompareOp, ConstantOp, IotaOp, PtirLiteralAttr, PtirOp, SelectOp
+from mind_dialect.op import value_of
+from mind_dialect.ptir import BroadcastToOp, CompareOp, ConstantOp, IotaOp, PtirLiteralAttr, SelectOp
 from mind_dialect.ptir.legal import WIDE_FLOATS
 from mind_dialect.ptir.types import SI64, Kind, PtirDType
 from mind_dialect.ptir_shapes import Dims
 
-from ..ptir.building import fill, rewire, spec_of
+from ..ptir.building import fill, new_ops, rewire, spec_of
+from ..ptir.construct import Value
 
 Axes = Sequence[int]
 
@@ -68,16 +70,15 @@ class Masks:
         index = self.put(op, IotaOp(shape=shape, dtype=SI64, axis=axis))
         return self.put(op, CompareOp(index, self.put(op, BroadcastToOp(size, result_shape=shape)), kind="less"))
 
-    def put(self, op: Operation, made: PtirOp) -> SSAValue:
+    def put(self, op: Operation, made: Value) -> SSAValue:
         """Insert a new op, and the new ops that it uses, before an op and with its location; return the result."""
-        block = op.parent
+        value, block = value_of(made), op.parent
         assert isinstance(block, Block)
-        for operand in made.operands:
-            if isinstance(operand.owner, Operation) and operand.owner.parent is None:
-                block.insert_op_before(operand.owner, op)
-        made.location = op.location
-        block.insert_op_before(made, op)
-        return made.results[0]
+        if isinstance(value.owner, Operation) and value.owner.parent is None:
+            for new in new_ops(value.owner):
+                new.location = op.location
+                block.insert_op_before(new, op)
+        return value
 
 
 def _scalar(op: Operation, dtype: PtirDType, number: float | PtirLiteralAttr) -> ConstantOp:

@@ -52,6 +52,7 @@ from mind_dialect.ptir_shapes import Dims
 from ..ptir.building import axes_of_reduction, spec_of
 from .tail_indexing import looks_up, reduces_segments, scatters_elements, scatters_windows
 from .tail_masks import Axes, Masks, Refused, neutral, replace_operand
+from .tail_windows import windows
 
 Row = Callable[[Masks, Any], None]
 
@@ -173,13 +174,6 @@ def _multiplies(masks: Masks, op: DotGeneralOp) -> None:
             replace_operand(op, i, masks.masked(op, value, axes, 0))
 
 
-def _windows(masks: Masks, op: DynamicSliceOp | DynamicUpdateSliceOp) -> None:
-    """Demand that a window takes dimensions with a tail as a whole, and others by numbers."""
-    for n, size in zip(spec_of(op.x).shape, op.values()["sizes"], strict=True):
-        if n != size and not (isinstance(n, int) and isinstance(size, int)):
-            raise Refused(f"{op.OPCODE} takes {size} of {n} elements")
-
-
 def _measures(masks: Masks, op: DimensionSizeOp) -> None:
     axis: int = op.values()["axis"]
     dim = spec_of(op.x).shape[axis]
@@ -217,8 +211,8 @@ ROWS: dict[type[PtirOp], Row] = {
     ScatterReduceOp: scatters_elements,
     ScatterAddOp: scatters_windows,
     SegmentReduceOp: reduces_segments,
-    DynamicSliceOp: _windows,
-    DynamicUpdateSliceOp: _windows,
+    DynamicSliceOp: windows,
+    DynamicUpdateSliceOp: windows,
     DimensionSizeOp: _measures,
 }
 """What becomes of tails, by class of op, or by a class that it is of; of other ops it is not known."""

@@ -44,6 +44,23 @@ def pad(low: Any, high: Any, value: float) -> Any:
     return lambda x: ma.ptir.pad(x, low=low, high=high, interior=[0] * len(low), pad_value=value)
 
 
+class Window:
+    def __init__(self, *sizes: Any):
+        self.sizes = sizes
+
+    def __call__(self, x: Any, start: Any, *like: Any) -> Any:
+        return ma.ptir.dynamic_slice(x, start, sizes=list(self.sizes))
+
+
+class Update(Window):
+    def __call__(self, x: Any, y: Any, start: Any, *like: Any) -> Any:
+        return ma.ptir.dynamic_update_slice(x, y, start, sizes=list(self.sizes))
+
+
+def start(rank: int) -> Spec:
+    return ((rank,), "int32")
+
+
 def segments(kind: str, **promises: bool) -> Any:
     promises = {"indices_are_sorted": False, "unique": False, **promises}
     return lambda x, i: ma.ptir.segment_reduce(x, i % 7, kind=kind, num_segments=7, **promises)
@@ -105,6 +122,15 @@ CASES: dict[str, tuple[Any, list[Spec]]] = {
         [T3, (("B", 3), "float32")],
     ),
     "padded to a size": (lambda x, y: pad((1,), ("T-3",), 2.5)(x) + y, [((2,), "float32"), T]),
+    "window of an open size": (Window("T", 3), [((7, 3), "float32"), start(2), T3]),
+    "window in an open size": (Window(1, 2), [T3, start(2)]),
+    "window of one size in another": (Window("T"), [(("B",), "float32"), start(1), T]),
+    "windows of two sizes": (Window("T", 2, "B"), [((7, 3, 6), "float32"), start(3), (("T", "B"), "float32")]),
+    "update of an open size": (Update("T", 3), [((7, 3), "float32"), T3, start(2)]),
+    "update in an open size": (Update(1, 2), [T3, ((1, 2), "float32"), start(2)]),
+    "update of one size in another": (Update("T"), [(("B",), "float32"), T, start(1)]),
+    "updates of two sizes": (Update("T", 2, "B"), [((7, 3, 6), "float32"), (("T", 2, "B"), "float32"), start(3)]),
+    "caches": (Update("B", 2, "T", 3), [(("B", 2, 9, 3), "float32"), (("B", 2, "T", 3), "float32"), start(4)]),
     "positions": (lambda x: x + ma.ptir.iota(shape=(x.shape[0],), dtype=ma.float32, axis=0), [T]),
     "size": (lambda x: x / ma.sum(ma.ones_like(x)), [T]),
 }
@@ -113,6 +139,9 @@ CASES: dict[str, tuple[Any, list[Spec]]] = {
 VALID: dict[str, Any] = {
     "padded to another size": lambda T, B: T <= B,
     "padded to a size": lambda T: T >= 3,
+    "window of one size in another": lambda T, B: T <= B,
+    "update of one size in another": lambda T, B: T <= B,
+    "window in an open size": lambda T: T >= 1,
 }
 """Which sizes a case is valid for, where that is not all."""
 
@@ -219,6 +248,44 @@ def test_an_index_within_the_size_is_still_checked(case: str, wrong: int, target
             continue
         with pytest.raises(MindError, match=f"E6001: .*{wrong}"):
             run(*tails, np.array(3))
+
+
+WINDOWS = [case for case in CASES if case.startswith(("window", "update", "caches"))]
+
+
+@pytest.mark.parametrize("target", ["numpy", "native"])
+@pytest.mark.parametrize("case", WINDOWS)
+def test_windows_from_every_start(case: str, target: str) -> None:
+    """Against NumPy, with starts clamped against the sizes, and before and after what there is."""
+    if target == "native":
+        pytest.importorskip("llvmlite")
+    run, names = bound(case, target)
+    rng = np.random.default_rng(1)
+    for sizes in product(range(1, BOUND + 1), repeat=len(names)):
+        by_name = dict(zip(names, sizes, strict=True))
+        if case in VALID and not VALID[case](**by_name):
+            continue
+        xs = [values(rng, tuple(by_name.get(str(d), d) for d in shape), dtype) for shape, dtype in CASES[case][1]]
+        widened = [tuple(BOUND if isinstance(d, str) else d for d in shape) for shape, _ in CASES[case][1]]
+        x, at = xs[0], next(i for i, x in enumerate(xs) if x.dtype == np.int32)
+        limits = [n - m for n, m in zip(x.shape, window_of(case, by_name), strict=True)]
+        whole = product(*(range(-1, limit + 2) for limit in limits))
+        for starts in list(whole)[:: 1 if x.ndim < 3 else 7]:
+            xs[at] = np.array(starts, np.int32)
+            tails = [padded(x, shape) for x, shape in zip(xs, widened, strict=True)]
+            (found,) = several(run(*tails, *(np.array(by_name[name]) for name in names)))
+            first = np.clip(starts, 0, limits)
+            inside = tuple(slice(s, s + m) for s, m in zip(first, window_of(case, by_name), strict=True))
+            if "update" in case or case == "caches":
+                expected = x.copy()
+                expected[inside] = xs[1]
+            else:
+                expected = x[inside]
+            np.testing.assert_array_equal(found[tuple(map(slice, expected.shape))], expected, err_msg=str((by_name, starts)))
+
+
+def window_of(case: str, by_name: dict[str, int]) -> list[int]:
+    return [by_name.get(str(n), n) for n in CASES[case][0].sizes]
 
 
 NOT_FINITE = [np.nan, np.inf, -np.inf]
