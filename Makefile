@@ -7,6 +7,10 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= --numprocesses auto --maxprocesses 8 --dist worksteal
 # Of a table marked exhaustive, make test runs one case in so many, make test-rest the others.
 THIN = --thin=4
+# Of what make test leaves out or skips, make test-rest and make test-skipped can run one test in SAMPLE: TURN says which ones.
+SAMPLE ?= 1
+TURN ?= 0
+PART = --sample=$(SAMPLE) --turn=$(TURN)
 # Version 25.1 of pip is the first that installs dependency groups.
 PIP = python -m pip install -qq --disable-pip-version-check
 ENVIRONMENTS = .venv .venv-demo .venv-bench .venv-all .venv-mutants .venv-docs
@@ -55,7 +59,7 @@ test: .venv/stamp
 	@$(call tests,.venv) $(THIN) --skipped-to=.venv/skipped
 
 test-rest: .venv/stamp
-	@$(call tests,.venv) $(THIN) --rest
+	@$(call tests,.venv) $(THIN) --rest $(PART)
 
 test-all: .venv-all/stamp mlir-opt qemu
 	@$(call checks,.venv-all)
@@ -64,7 +68,7 @@ test-all: .venv-all/stamp mlir-opt qemu
 # Together with make test and make test-rest this is make test-all, but that nothing runs twice.
 test-skipped: .venv-all/stamp mlir-opt qemu
 	@test -f .venv/skipped || { echo "make test comes first"; exit 1; }
-	@$(call tests,.venv-all) --only-from=.venv/skipped
+	@$(call tests,.venv-all) --only-from=.venv/skipped $(PART)
 
 # The tests that failed in the last run, by themselves; where none did, as where a check before them failed, this fails too.
 IN ?= .venv

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import importlib.metadata
 import importlib.util
 import os
 import shutil
-import zlib
 from pathlib import Path
 
 import pytest
@@ -68,7 +68,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     tiers.addoption("--thin", type=int, default=1, metavar="N", help="run one case in N of tests marked exhaustive")
     tiers.addoption("--rest", action="store_true", help="run only what --thin leaves out")
     machines = parser.getgroup("machines")
-    machines.addoption("--sample", type=int, default=1, metavar="N", help="run one test in N, always the same ones")
+    machines.addoption("--sample", type=int, default=1, metavar="N", help="run one test in N, the same ones for the same turn")
+    machines.addoption("--turn", type=int, default=0, metavar="K", help="which of the N samples")
     machines.addoption("--isa", metavar="NAMES", help="run native tests as these machines (avx2,baseline), or as `every` one")
 
 
@@ -124,14 +125,15 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None
 
 
-def _one_in(count: int, item: pytest.Item) -> bool:
-    """Whether a test is in the sample, which is the same in every run."""
-    return zlib.crc32(item.nodeid.encode()) % count == 0
+def _one_in(count: int, item: pytest.Item, draw: str, turn: int = 0) -> bool:
+    """Whether a test is in a sample, which is the same in every run; draws of other names do not depend on each other."""
+    number = hashlib.blake2s(f"{draw} {item.nodeid}".encode(), digest_size=4).digest()
+    return int.from_bytes(number, "big") % count == turn % count
 
 
 def _is_chosen(item: pytest.Item) -> bool:
     config, wanted = item.config, item.config.stash[WANTED]
-    left_out = item.get_closest_marker("exhaustive") is not None and not _one_in(config.getoption("--thin"), item)
+    left_out = item.get_closest_marker("exhaustive") is not None and not _one_in(config.getoption("--thin"), item, "thin")
     if wanted is not None:
         chosen = not wanted[0].isdisjoint((item.nodeid, item.nodeid.partition("::")[0]))
     elif config.getoption("--rest"):
@@ -140,7 +142,7 @@ def _is_chosen(item: pytest.Item) -> bool:
         chosen = item.get_closest_marker("quick") is not None
     else:
         chosen = not left_out
-    return chosen and _one_in(config.getoption("--sample"), item)
+    return chosen and _one_in(config.getoption("--sample"), item, "sample", config.getoption("--turn"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

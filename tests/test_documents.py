@@ -20,11 +20,12 @@ import io
 import os
 import re
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+import forked_tools
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("**/*.md")])
@@ -63,7 +64,7 @@ def examples(page: Path) -> list[Example]:
 
 def shell(command: str, workspace: Path) -> subprocess.CompletedProcess[str]:
     """Run a line of bash with this interpreter's tools first on the PATH."""
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120"}
+    environment = os.environ | {"PATH": forked_tools.path(), "COLUMNS": "120"}
     line = ["bash", "-o", "pipefail", "-c", command]
     return subprocess.run(line, cwd=workspace, env=environment, text=True, timeout=120, check=False, **_merged())
 

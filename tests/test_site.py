@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+import forked_tools
 import reference_pages
 import site_sources
 from error_examples import EXAMPLES, ErrorExample
@@ -102,10 +103,8 @@ def test_an_example_of_an_error_raises_it(code: str, tmp_path: Path, monkeypatch
 def _output(example: ErrorExample, folder: Path) -> str:
     """What the commands print, or the Python before it ends in an error."""
     command = ["bash", "-c", example.shell] if example.shell else [sys.executable, "-c", example.python]
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    found = subprocess.run(
-        command, cwd=folder, env=os.environ | {"PATH": path}, capture_output=True, text=True, timeout=120, check=False
-    )
+    environment = os.environ | {"PATH": forked_tools.path()}
+    found = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert found.returncode == 1
     return found.stderr
 

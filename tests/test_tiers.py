@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 TABLE = "tests/lowering/ptir/test_casts.py"
 
 
+@functools.cache
 def collected(*options: str) -> list[str]:
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", TABLE, *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
@@ -23,6 +25,12 @@ def test_both_parts_of_a_table_are_the_table() -> None:
     assert len(thinned) / 6 < len([name for name in first if name in thinned]) < len(thinned) / 3
     assert set(everything) - set(thinned) < set(first)
     assert sorted(first + rest) == sorted(everything)
+
+
+def test_turns_are_all_of_it_together() -> None:
+    parts = [collected("--sample=3", f"--turn={turn}") for turn in (16, 17, 18)]
+    assert all(len(collected()) / 4 < len(part) for part in parts)
+    assert sorted(name for part in parts for name in part) == sorted(collected())
 
 
 def test_what_was_skipped_runs_alone(tmp_path: Path) -> None:
@@ -43,6 +51,7 @@ def test_quick_takes_marked_tests_alone() -> None:
 def test_what_is_left_out_is_run_before_a_change_lands() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert makefile.count("$(THIN)") == 2
+    assert makefile.count("$(THIN)") == makefile.count("$(PART)") == 2
     commands = [line.split(" || ")[0] for line in ci.splitlines() if line.startswith("make ")]
-    assert commands[:3] == ["make test", "make test-rest", "make test-skipped"]
+    assert commands[:3] == ["make test", "make test-rest $part", "make test-skipped $part"]
+    assert 'part="SAMPLE=4 TURN=$((16#$commit))"' in ci

@@ -433,6 +433,7 @@ TABLE: dict[str, Rule] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", TABLE)
 def test_a_rule_refuses_what_it_should_and_nothing_else(name: str) -> None:
     row = TABLE[name]

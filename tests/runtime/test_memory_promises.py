@@ -267,6 +267,7 @@ def test_a_run_takes_what_it_is_said_to_need(name: str) -> None:
     assert most - SMALL <= need <= case.at_most * most + SMALL
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("target", ["numpy", "native"])
 def test_a_limit_is_kept_to_the_byte(name: str, target: str) -> None:

@@ -87,6 +87,7 @@ def dynamic_function(op: type[PtirOp], shapes: list[tuple[int, ...]], properties
     return func
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("op", PTIR, ids=lambda op: op.name)
 def test_the_guard_of_dynamic_operands_is_the_rule_of_static_ones(op: type[PtirOp]) -> None:
     seen: Counter[bool] = Counter()

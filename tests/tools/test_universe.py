@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.utils.target import Target
 
+import forked_tools
 from mind_dialect import Mind
 from mind_tools import universe
 from programs import parse
@@ -44,7 +45,7 @@ module attributes {ptir.spec_version = "ptir.v0.4"} {
 
 
 def _xdsl_opt(*args: str, stdin: str = PROGRAM) -> str:
-    command = [Path(sys.executable).with_name("xdsl-opt"), *args]
+    command = [shutil.which("xdsl-opt", path=forked_tools.path()) or "xdsl-opt", *args]
     result = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 0, result.stderr
     return result.stdout

@@ -168,6 +168,7 @@ def test_every_op_is_compared():
     assert {op.name for op in MODERN_OPS} == COUNTS.keys() | OTHERS
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("op", COUNTS)
 def test_types(op: str, mlir_opt: str):
     tried = signatures(op)
@@ -183,6 +184,7 @@ def test_types(op: str, mlir_opt: str):
     assert not wrong
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("op", COUNTS)
 def test_mlir_reads_our_text_of_every_signature(op: str, mlir_opt: str):
     """And gives back the same ops. Of ops without operands it reads the generic form only."""

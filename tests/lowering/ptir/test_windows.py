@@ -105,6 +105,7 @@ def test_window_arg(op: str, dtype: PtirDType):
     assert elements(run(op, x[0, 0], output_dtype=DTYPES["si64"], **dict.fromkeys(names, ()))) == [0]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("window", [64, 65, 100, 127, 128, 129, 200])
 @pytest.mark.parametrize("dilation", [1, 3])
 @pytest.mark.parametrize("stride", [1, 2])

@@ -58,6 +58,7 @@ def test_there_are_passes():
     assert len(FORMS) >= 15
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs_keep_their_bits(name: str, seed: int):

@@ -105,6 +105,7 @@ MASKS: dict[str, tuple[str, Callable[..., Any]]] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("keys", [0, 64])
 @pytest.mark.parametrize("name", MASKS)
 def test_masks(name: str, keys: int, monkeypatch: pytest.MonkeyPatch) -> None:

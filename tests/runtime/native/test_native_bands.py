@@ -33,6 +33,7 @@ def operands(shape: tuple[int, int, int], dtype: PtirDType, batch: tuple[int, ..
     return a, b
 
 
+@pytest.mark.exhaustive
 @MACHINES
 @pytest.mark.parametrize("dtype", [F32, F64, SI32, BF16], ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: "x".join(map(str, s)))
@@ -60,6 +61,7 @@ def test_batches_and_rows_that_are_apart(host: TargetInfo) -> None:
         np.testing.assert_array_equal(out, np.matmul(left.astype(np.float64), right).astype(np.float32))
 
 
+@pytest.mark.exhaustive
 @MACHINES
 @pytest.mark.parametrize("dtype", [F32, F64, BF16], ids=str)
 @pytest.mark.parametrize("columns", [640, 703])

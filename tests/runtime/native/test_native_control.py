@@ -272,6 +272,7 @@ def test_gradients_of_recurrent_networks(types: str, network: Any) -> None:
         assert_close(found, want, ulps=500, scale=1.0)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", [29, 37, 85, 128, 130, 154, 168, 178, 233, 334, 338, 352, 366, 496, 678])
 def test_random_gradients(seed: int) -> None:
     """Where memory was once confused."""

@@ -210,6 +210,7 @@ def test_random_forms(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     check(form)
 
 
+@pytest.mark.exhaustive
 @MACHINES
 @pytest.mark.parametrize("form", FORMS[1:12], ids=str)
 def test_results_do_not_depend_on_how_work_is_shared_out(form: Form, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,6 +131,7 @@ LOOPED = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", LOOPED)
 def test_draws_in_loops_have_keys_of_their_own(name: str) -> None:
     module = program(*LOOPED[name])

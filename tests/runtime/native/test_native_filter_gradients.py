@@ -164,6 +164,7 @@ def in_small_caches(monkeypatch: pytest.MonkeyPatch, size: int) -> list[Convolut
     return found
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", [600, 6000])
 @EVERY
 def test_forms_in_blocks(form: Filter, size: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,6 +56,7 @@ def scattered(dims: dict[str, Any], vector: int | None) -> Callable[..., Any]:
     return lambda a, i, u: ptir.ScatterAddOp(a, i, u, **options).result
 
 
+@pytest.mark.exhaustive
 @every("scatter_add")
 def test_scatter_add(name: str, dtype: PtirDType) -> None:
     rng = np.random.default_rng(2)
@@ -143,6 +144,7 @@ def test_promises_of_ids() -> None:
                 same(segments("sum", options), x, np.array(where))
 
 
+@pytest.mark.exhaustive
 @every("cumulative_sum")
 def test_cumulative_sum(name: str, dtype: PtirDType) -> None:
     for shape, axis in (
@@ -174,11 +176,13 @@ def test_negative_zeros_in_running_sums() -> None:
         )
 
 
+@pytest.mark.exhaustive
 @every("arg_max")
 def test_arg_max(name: str, dtype: PtirDType) -> None:
     arg_extreme(ptir.ArgMaxOp, dtype)
 
 
+@pytest.mark.exhaustive
 @every("arg_min")
 def test_arg_min(name: str, dtype: PtirDType) -> None:
     arg_extreme(ptir.ArgMinOp, dtype)
@@ -194,6 +198,7 @@ def arg_extreme(op: type[ptir.ArgMaxOp | ptir.ArgMinOp], dtype: PtirDType) -> No
 LINES = [((40,), 0), ((300,), 0), ((3, 50), 1), ((70, 3), 0), ((2, 5, 3), -2), ((1,), 0), ((0, 4), 1), ((3, 0), 1), ((40, 60), 1)]
 
 
+@pytest.mark.exhaustive
 @every("sort")
 def test_sort(name: str, dtype: PtirDType) -> None:
     for shape, axis in LINES[:: 1 if str(dtype) == "f32" else 3]:
@@ -221,6 +226,7 @@ def test_long_lines_with_many_equal_keys() -> None:
             same(lambda v, o=options: list(ptir.TopKOp(v, **o).results), x)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "f64", "ui8", "si64"])
 def test_the_best_of_lines_about_as_long_as_blocks(dtype: str) -> None:
     """Every size of blocks, elements after the last block, special values anywhere, best elements first, last and all equal."""

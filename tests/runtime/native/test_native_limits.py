@@ -105,6 +105,7 @@ def values(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> Any:
     return x.astype(dtype) if dtype == F else rng.integers(1, TABLE, shape).astype(dtype)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("case", CASES)
 def test_every_size(case: str, threads: int) -> None:

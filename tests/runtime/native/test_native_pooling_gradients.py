@@ -86,6 +86,7 @@ def check(shape: tuple[int, ...], values: dict[str, Any], kind: str, x: Any) -> 
     np.testing.assert_allclose(found, shared_equally(x, {"kind": kind, **values}, g), rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["max", "min"])
 @EVERY
 def test_extremes(shape: tuple[int, ...], values: dict[str, Any], kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,6 +97,7 @@ def test_extremes(shape: tuple[int, ...], values: dict[str, Any], kind: str, mon
     check(shape, values, kind, rng.choice([0.0, 1.0, 1.0, np.inf, -np.inf], shape))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(20))
 def test_random_forms(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pick = random.Random(seed)

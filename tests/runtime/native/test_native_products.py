@@ -341,6 +341,7 @@ def test_a_tile_too_large_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(map(spills, inner_loops(assembly(TARGETS["avx512"], (300, 64, 200), F32))))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("shape", [(1, 300, 200), (13, 30, 40), (300, 700, 100), (2, 40, 3400)])
 @pytest.mark.parametrize("dtype", [F32, F64, SI32], ids=str)
 def test_code_for_other_machines(shape: tuple[int, int, int], dtype: PtirDType) -> None:

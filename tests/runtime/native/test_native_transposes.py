@@ -36,6 +36,7 @@ def gathers(module: Any, isa: str) -> int:
     return sum("call" in line and ("masked.gather" in line or "masked.scatter" in line) for line in text.splitlines())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize(("exclusive", "reverse"), list(itertools.product((False, True), repeat=2)))
 def test_scans_of_lines_of_all_lengths(exclusive: bool, reverse: bool) -> None:
@@ -44,6 +45,7 @@ def test_scans_of_lines_of_all_lengths(exclusive: bool, reverse: bool) -> None:
         same(lambda v, scan=scan: scan(v, axis=1, exclusive=exclusive, reverse=reverse), x)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("dtype", ["bf16", "f64", "si8", "ui16", "si64"])
 def test_scans_of_lines_of_other_dtypes(dtype: str) -> None:
@@ -82,6 +84,7 @@ def test_transposes_of_all_extents() -> None:
         same(lambda v: transpose(v), block(DTYPES["f32"], shape, special=True))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("dtype", ["i1", "si8", "ui16", "bf16", "f64", "si64", "cf32"])
 def test_transposes_of_other_dtypes(dtype: str) -> None:
@@ -120,6 +123,7 @@ def test_large_transposes_are_stored_past_the_caches() -> None:
     same(lambda v: transpose(v), x[:2048, :2048].copy())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("isa", TARGETS)
 @pytest.mark.parametrize("dtype", ["f32", "f64", "si8", "i1"])
 def test_transposes_gather_nothing(dtype: str, isa: str) -> None:

@@ -43,6 +43,7 @@ def both(types: str, body: Callable[..., Any], arrays: list[Any] | None = None) 
     return native
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dims", SHAPES, ids=str)
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("dtype", ["bf16", "f16", "si8", "ui8", "si16"])
@@ -55,6 +56,7 @@ def test_a_cast_that_products_read(dims: tuple[int, int, int], turned: bool, dty
         assert any(f"read in {dtype}" in line for line in native.explain()) or n == 1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("dims", SHAPES, ids=str)
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("per", ["column", "row", "tensor"])

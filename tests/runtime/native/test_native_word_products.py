@@ -60,6 +60,7 @@ def check(host: TargetInfo, a: Any, b: Any, pair: Pair, total: PtirDType = SI32,
     return made.product.cut.words
 
 
+@pytest.mark.exhaustive
 @MACHINES
 @EVERY_PAIR
 def test_every_pair_of_dtypes(host: TargetInfo, pair: Pair) -> None:
@@ -69,6 +70,7 @@ def test_every_pair_of_dtypes(host: TargetInfo, pair: Pair) -> None:
         assert words is not None or pair not in DOTS_HERE[host.isa]
 
 
+@pytest.mark.exhaustive
 @MACHINES
 @EVERY_PAIR
 def test_extremes(host: TargetInfo, pair: Pair) -> None:

@@ -281,6 +281,7 @@ def failure(call: Callable[..., Any], *given: Any) -> str:
     return e.value.code
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("target", RUNS)
 @pytest.mark.parametrize("name", CASES)
 def test_values_are_those_of_numpy(name: str, target: str) -> None:
@@ -295,6 +296,7 @@ def test_values_are_those_of_numpy(name: str, target: str) -> None:
             np.testing.assert_array_equal(run(x, *others), expected, str((p, t)))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", CASES)
 def test_shapes_and_refusals_are_those_of_static_sizes(name: str) -> None:
     case = CASES[name]
