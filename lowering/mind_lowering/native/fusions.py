@@ -12,7 +12,12 @@ from mind_dialect.ptir import PtirOp
 
 from ..launch.kernel_patterns import Match
 from .attention import expand_attention, match_attention
-from .convolutions.fusion import expand_fused_convolution, match_fused_convolution
+from .convolutions.fusion import (
+    expand_fused_convolution,
+    expand_fused_phases,
+    match_fused_convolution,
+    match_fused_phases,
+)
 from .grouping import group_shape, is_member, uncomputed_members
 from .patterns import Builder, KernelPattern, Operands, moving
 from .products.fusion import expand_fused_product, match_fused_product
@@ -106,6 +111,7 @@ FUSIONS = tuple(
     for name, match, expand in (
         ("attention", match_attention, expand_attention),
         ("product with epilogue", match_fused_product, expand_fused_product),
+        ("convolution by phases with epilogue", match_fused_phases, expand_fused_phases),
         ("convolution with epilogue", match_fused_convolution, expand_fused_convolution),
         ("rows", match_rows, expand_rows),
         ("groups", match_parts, expand_parts),

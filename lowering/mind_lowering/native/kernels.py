@@ -17,7 +17,7 @@ from mind_dialect.ptir.types import SI64
 from mind_passes.fusion.expand_quantized import QUANTIZED
 
 from ..launch.views import VIEWS
-from .convolutions.plan import expand_convolution, why_no_convolution
+from .convolutions.plan import expand_convolution, expand_phases, match_phases, why_no_convolution
 from .fusions import FUSIONS
 from .grouping import why_not
 from .kernels_lookups import LOOKUPS
@@ -110,6 +110,7 @@ PATTERNS: Sequence[KernelPattern] = (
     row("copies", ptir.ConcatOp, _concat),
     row("copies", ptir.TileOp, _tile),
     *PRODUCTS,
+    KernelPattern("convolution by phases", (ptir.ConvolutionOp,), match_phases, expand_phases, why_no_convolution),
     row("convolution", ptir.ConvolutionOp, expand_convolution, why_no_convolution),
     *LOOKUPS,
     *WINDOWS,

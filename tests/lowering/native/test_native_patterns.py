@@ -136,6 +136,7 @@ def test_rows_that_do_not_take_an_op_say_why() -> None:
         "not prologue of products",
         "not attention",
         "not product with epilogue",
+        "not convolution by phases with epilogue",
         "not convolution with epilogue",
     ]
     assert "; not product with epilogue: 0 products" in line

@@ -118,6 +118,8 @@ class Convolution:
     """Parts of the blocks, which are units of work: their sums follow each other along the last axis of `out`."""
     packed: View | None = None
     """The weights, panel by panel: `[groups, panels, window..., C / groups, columns of a panel]`."""
+    start: View | None = None
+    """What the sums of each column begin with, in `total`; None for 0."""
 
     @property
     def columns(self) -> int:
@@ -180,7 +182,8 @@ class Convolution:
         """Return all that the text of its kernel depends on."""
         views = form(self.lhs), form(self.rhs), form(self.out), None if self.packed is None else form(self.packed)
         cut = self.cut, self.parts
-        return views, self.total, tuple(self.slides), self.groups, self.by_channel, cut, self.epilogue.key
+        start = self.start is not None
+        return views, self.total, tuple(self.slides), self.groups, self.by_channel, cut, self.epilogue.key, start
 
     def describe(self) -> str:
         """In words, for the text of the module."""
@@ -190,7 +193,8 @@ class Convolution:
         then = f", then {self.epilogue.words}" if self.epilogue.words else ""
         size = f"{list(self.lhs.shape)} by a {window} window to {list(self.out.shape)}"
         blocks = f", {self.blocks} blocks of the window in {self.parts} parts" if self.blocks > 1 else ""
-        return f"convolution {size} in {self.total}{groups}{then}: tiles {cut.rows} by {cut.columns}{packed}{blocks}"
+        first = "" if self.start is None else ", from the sums of skipped taps"
+        return f"convolution {size} in {self.total}{groups}{first}{then}: tiles {cut.rows} by {cut.columns}{packed}{blocks}"
 
 
 def choose(
@@ -288,11 +292,12 @@ class ConvolutionStep(NativeStep):
     @property
     def addresses(self) -> Sequence[View]:
         it = self.convolution
-        return [it.lhs, it.weights, *it.epilogue.views]
+        return [it.lhs, it.weights, *it.epilogue.views, *([] if it.start is None else [it.start])]
 
     def access(self) -> Access:
         it = self.convolution
-        reads = [v.base for v in (it.lhs, it.weights, *it.epilogue.reads) if isinstance(v.base, Buffer)]
+        views = it.lhs, it.weights, *it.epilogue.reads, *([] if it.start is None else [it.start])
+        reads = [v.base for v in views if isinstance(v.base, Buffer)]
         return Access(reads, [v.base for v in it.epilogue.writes if isinstance(v.base, Buffer)], list(it.epilogue.over))
 
     def cost(self, host: TargetInfo) -> float:

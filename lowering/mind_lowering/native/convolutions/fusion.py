@@ -19,7 +19,8 @@ from ..products.chain import Chain, Epilogue, taken_over
 from ..target_info import TargetInfo
 from ..views import View, reshaped
 from .blocks import is_long
-from .plan import accumulator, append, why_no_convolution
+from .phases import why_no_phases
+from .plan import Append, accumulator, append, append_by_phases, why_no_convolution
 
 _MADE = (*VIEWS, ptir.ConstantOp, ptir.IotaOp)
 """Ops that are views of what is outside."""
@@ -58,12 +59,28 @@ def match_fused_convolution(op: ptir.FusionOp, operands: Operands, host: TargetI
     return Match(moving([*op.operands, *op.results]), FusedConvolution(found[0], root, chain, outside))
 
 
+def match_fused_phases(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
+    """Match a fusion as `match_fused_convolution` does whose convolution is computed by phases."""
+    found = match_fused_convolution(op, operands, host)
+    if isinstance(found, Match) and (reason := why_no_phases(found.schedule.op)) is not None:
+        return Rejection(reason)
+    return found
+
+
 def expand_fused_convolution(build: Builder, op: ptir.FusionOp, match: Match) -> None:
     """Append the convolution of a fusion with its epilogue."""
-    found: FusedConvolution = match.schedule
+    _expand(build, match.schedule, append)
+
+
+def expand_fused_phases(build: Builder, op: ptir.FusionOp, match: Match) -> None:
+    """Append the convolution of a fusion with its epilogue, phase by phase."""
+    _expand(build, match.schedule, append_by_phases)
+
+
+def _expand(build: Builder, found: FusedConvolution, how: Append) -> None:
     for inner in found.outside:
         build.step(inner)
-    _append(build, found.op, found.root, found.chain)
+    _append(build, found.op, found.root, found.chain, how)
 
 
 def _is_chain(first: PtirOp, root: PtirOp, chain: list[PtirOp], outside: list[PtirOp]) -> bool:
@@ -76,7 +93,7 @@ def _is_chain(first: PtirOp, root: PtirOp, chain: list[PtirOp], outside: list[Pt
     return whole and all(isinstance(op, _MADE) for op in outside)
 
 
-def _append(build: Builder, op: ptir.ConvolutionOp, root: PtirOp, chain: list[PtirOp]) -> None:
+def _append(build: Builder, op: ptir.ConvolutionOp, root: PtirOp, chain: list[PtirOp], how: Append) -> None:
     inside: set[Operation | object] = {op, root, *chain}
     shape = shape_of(op.result)
     results = [r for inner in (root, *chain) for r in inner.results if any(use.operation not in inside for use in r.uses)]
@@ -97,7 +114,7 @@ def _append(build: Builder, op: ptir.ConvolutionOp, root: PtirOp, chain: list[Pt
         )
         return made.epilogue(over)
 
-    append(build, op, [_placed(view, shape) for view in (*targets, *inputs.values())], follow)
+    how(build, op, [_placed(view, shape) for view in (*targets, *inputs.values())], follow)
 
 
 def _placed(view: View, shape: tuple[int, ...]) -> View:

@@ -1,27 +1,31 @@
 """
-The row of `ptir.convolution`: which kernel computes it.
+The rows of `ptir.convolution`: which kernels compute it.
 
-A window of one place without padding is a matrix product. Holes between the elements of the image are laid out in a copy first;
-weights are copied panel by panel where many tiles read them, or where their columns do not lie side by side.
+A window of one place without padding is a matrix product. An image with holes between its elements is convolved by phases; where
+these are rejected, the holes are laid out in a copy first. Weights are copied panel by panel where many tiles read them, or where
+their columns do not lie side by side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 from math import prod
+from typing import Any
 
 from xdsl.ir import Block, SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir import PtirLiteralAttr
+from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import Kind, PtirDType, tensor_type
+from mind_dialect.ptir.types import I1, Kind, PtirDType, tensor_type
 
+from ...launch.kernel_patterns import Match, Rejection
 from ...launch.views import Ints
 from ..kernels_windows import padded
 from ..nest import Axis, axes_of
-from ..patterns import Builder
+from ..patterns import Builder, Operands, moving
 from ..products import cut as products_cut
 from ..products.adding import add_matrices
 from ..products.chain import Epilogue, stored_in
@@ -29,16 +33,36 @@ from ..products.kernels import ProductStep
 from ..products.product import TOTALS, Product
 from ..reasons import rounded_each_step, unsupported
 from ..target_info import TargetInfo
-from ..views import Buffer, Use, View, filled, whole
+from ..views import Buffer, Use, View, broadcast, filled, whole, window
 from .blocks import in_blocks, is_long
 from .convolution import Convolution, ConvolutionStep, Slide, choose
+from .phases import Phase, phases_of, why_no_phases
 
 FEW_TILES = 8
 """So many tiles at most read weights where they lie."""
+Follow = Callable[[Sequence[View]], Epilogue]
+"""Builder of an epilogue, given the views that it needs in the axes that results are computed in."""
+Append = Callable[[Builder, ptir.ConvolutionOp, Sequence[View], Follow], None]
+"""Appends the steps of a convolution: all of it in one kernel, or by phases."""
+
+
+def match_phases(op: ptir.ConvolutionOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
+    """Match a convolution that is computed by phases of its base dilation."""
+    reason = why_no_phases(op)
+    return Match(moving([*op.operands, *op.results])) if reason is None else Rejection(reason)
+
+
+def expand_phases(build: Builder, op: ptir.ConvolutionOp, match: Match) -> None:
+    """Append a convolution of known dtypes, phase by phase."""
+    _expand(build, op, append_by_phases)
 
 
 def expand_convolution(build: Builder, op: ptir.ConvolutionOp) -> None:
     """Append a convolution of known dtypes."""
+    _expand(build, op, append)
+
+
+def _expand(build: Builder, op: ptir.ConvolutionOp, how: Append) -> None:
     empty = 0 in build.shape(op.result) or 0 in build.shape(op.rhs)
     if not empty and is_long(op):
         _in_blocks(build, op)
@@ -47,9 +71,9 @@ def expand_convolution(build: Builder, op: ptir.ConvolutionOp) -> None:
     if target.count == 0:
         return
     if empty:
-        build.copy(op.result, filled(_zero(target.dtype), target.shape), target)
+        build.copy(op.result, filled(_number(target.dtype, 0), target.shape), target)
         return
-    append(build, op, [target], lambda views: stored_in(views[0], accumulator(op)))
+    how(build, op, [target], lambda views: stored_in(views[0], accumulator(op)))
 
 
 def why_no_convolution(op: ptir.ConvolutionOp, host: TargetInfo) -> str | None:
@@ -63,10 +87,6 @@ def accumulator(op: ptir.ConvolutionOp) -> PtirDType:
     return op.values()["accum_dtype"] or default_accumulator(op.operand_spec(0).dtype)
 
 
-Follow = Callable[[Sequence[View]], Epilogue]
-"""Builder of an epilogue, given the views that it needs in the axes that results are computed in."""
-
-
 def append(build: Builder, op: ptir.ConvolutionOp, views: Sequence[View], follow: Follow) -> None:
     """
     Append the steps of a convolution of known dtypes; no extent is 0.
@@ -75,10 +95,90 @@ def append(build: Builder, op: ptir.ConvolutionOp, views: Sequence[View], follow
     """
     total, groups = accumulator(op), op.values()["feature_group_count"]
     lhs, rhs, slides = _operands(build, op)
-    if groups == 1 and total in TOTALS and all(s.window == 1 and s.is_inside for s in slides):
+    if _is_product(slides, total, groups):
         _product(build, op, (lhs, rhs), slides, views, follow)
     else:
-        _windows(build, op, _convolution(build, op, (lhs, rhs, views[0]), slides, follow(views)))
+        _windows(build, op, _convolution(build, op, (lhs, rhs, views[0]), slides, groups, follow(views)))
+
+
+def append_by_phases(build: Builder, op: ptir.ConvolutionOp, views: Sequence[View], follow: Follow) -> None:
+    """Append the steps of a convolution as `append` does, one convolution for each phase of its base dilation."""
+    total, groups = accumulator(op), op.values()["feature_group_count"]
+    lhs, rhs = (_in_memory(build, value) for value in op.operands)
+    phases = phases_of(op)
+    starts = _skipped_sums(build, op, rhs, phases)
+    for phase, start in zip(phases, starts, strict=True):
+        parts, weights, slides = [phase.results(view) for view in views], phase.weights(rhs), phase.slides
+        if 0 in phase.taps:
+            _windows(build, op, _constant_results(build, op, parts[0], start, follow(parts)))
+        elif start is None and _is_product(slides, total, groups):
+            _product(build, op, (lhs, weights), slides, parts, follow)
+        else:
+            made = _convolution(build, op, (lhs, weights, parts[0]), slides, groups, follow(parts))
+            _windows(build, op, replace(made, start=start))
+
+
+def _is_product(slides: Sequence[Slide], total: PtirDType, groups: int) -> bool:
+    """Return whether windows of one place, all inside of the image, make a convolution a matrix product."""
+    return groups == 1 and total in TOTALS and all(s.window == 1 and s.is_inside for s in slides)
+
+
+def _skipped_sums(build: Builder, op: ptir.ConvolutionOp, rhs: View, phases: Sequence[Phase]) -> list[View | None]:
+    """
+    Return, for each phase that does not meet all taps, what the others times 0 add to each column; None where that is 0.
+
+    A first kernel adds up `w - w`, which is 0 or NaN, for each tap and column, a second one the taps that a phase does not meet.
+    """
+    total, taps = accumulator(op), prod(rhs.shape[:-2])
+    if total.kind is not Kind.FLOAT or all(prod(phase.taps) == taps for phase in phases):
+        return [None] * len(phases)
+    columns, extents = rhs.shape[-1], (len(phases), taps, rhs.shape[-1])
+    block = _skipping_block(op.result.name_hint or "convolution", rhs, total, extents)
+    build.keep.append(block)
+    by_tap, by_phase = (member for member in block.ops if isinstance(member, ptir.ReduceOp))
+    ops = [member for member in block.ops if isinstance(member, PtirOp)]
+    skips = [not phase.meets(tap) for phase in phases for tap in product(*map(range, rhs.shape[:-2]))]
+    literal = PtirLiteralAttr.from_values(I1, (len(phases), taps, 1), skips)
+    weights, mask, each, zero = block.args
+    with build.packing([rhs], len(phases) * columns * total.size):
+        build.views[weights] = rhs
+        build.group(ops[:2], by_tap.results)
+        build.views[mask] = broadcast(whole(build.constant(literal, mask), (len(phases), taps, 1)), extents)
+        build.views[each] = broadcast(whole(build.buffer_of(build.view(by_tap.result)), (taps, columns)), extents)
+        build.views[zero] = filled(_number(total, 0), extents)
+        build.group(ops[2:], by_phase.results)
+    found = build.view(by_phase.result)
+    return [
+        None if prod(phase.taps) == taps else View(found.base, total, (columns,), (1,), found.offset + k * columns)
+        for k, phase in enumerate(phases)
+    ]
+
+
+def _skipping_block(name: str, rhs: View, total: PtirDType, extents: Ints) -> Block:
+    """Return `sum(w - w)` over channels, then `sum(select(mask, x, 0))` over the second of the axes phases, taps and columns."""
+    types = tensor_type(rhs.dtype, rhs.shape), tensor_type(I1, extents), tensor_type(total, extents), tensor_type(total, extents)
+    block = Block(arg_types=types)
+    weights, mask, each, zero = block.args
+    options: dict[str, Any] = {"kind": "sum", "keepdims": False, "accum_dtype": total, "out_dtype": total}
+    nothing, chosen = ptir.SubOp(weights, weights), ptir.SelectOp(mask, each, zero)
+    by_tap = ptir.ReduceOp(nothing, axes=(len(rhs.shape) - 2,), **options)
+    by_phase = ptir.ReduceOp(chosen, axes=(1,), **options)
+    by_tap.result.name_hint, by_phase.result.name_hint = f"{name}.taps", f"{name}.skipped"
+    block.add_ops([nothing, by_tap, chosen, by_phase])
+    return block
+
+
+def _constant_results(build: Builder, op: ptir.ConvolutionOp, out: View, start: View | None, epilogue: Epilogue) -> Convolution:
+    """Return the results of a phase that meets no taps: 1 times what its sums begin with, place by place."""
+    total, columns = accumulator(op), out.shape[-1]
+    ones = (1,) * (len(out.shape) - 2)
+    if start is None:
+        start = whole(build.constant(PtirLiteralAttr.from_values(total, (columns,), [0] * columns), op.result), (columns,))
+    factor = build.constant(_number(total, 1), op.result)
+    lhs = View(factor, total, (*out.shape[:-1], 1), (0,) * len(out.shape))
+    weights = View(start.base, total, (*ones, 1, columns), (0,) * (len(ones) + 1) + (1,), start.offset)
+    slides = [Slide(n, n, 1, 1, 1, 0) for n in out.shape[1:-1]]
+    return _convolution(build, op, (lhs, weights, out), slides, 1, epilogue)
 
 
 def _operands(build: Builder, op: ptir.ConvolutionOp) -> tuple[View, View, list[Slide]]:
@@ -89,17 +189,22 @@ def _operands(build: Builder, op: ptir.ConvolutionOp) -> tuple[View, View, list[
     holes = [0, *(n - 1 for n in values["base_dilation"]), 0]
     lows = [low for low, _ in values["padding"]]
     if any(holes):
-        lhs = padded(build, op.operands[0], edges, holes, filled(_zero(lhs.dtype), ()))
+        lhs = padded(build, op.operands[0], edges, holes, filled(_number(lhs.dtype, 0), ()))
         lows = [0] * len(lows)
     extents = lhs.shape[1:-1], build.shape(op.result)[1:-1], rhs.shape[:-2]
     return lhs, rhs, [Slide(*each) for each in zip(*extents, values["strides"], values["window_dilation"], lows, strict=True)]
 
 
 def _convolution(
-    build: Builder, op: ptir.ConvolutionOp, views: tuple[View, View, View], slides: Sequence[Slide], epilogue: Epilogue
+    build: Builder,
+    op: ptir.ConvolutionOp,
+    views: tuple[View, View, View],
+    slides: Sequence[Slide],
+    groups: int,
+    epilogue: Epilogue,
 ) -> Convolution:
     """Return a convolution, cut into tiles."""
-    (lhs, rhs, out), total, groups = views, accumulator(op), op.values()["feature_group_count"]
+    (lhs, rhs, out), total = views, accumulator(op)
     by_channel = rhs.shape[-2] == 1 and groups > 1 and out.shape[-1] == groups
     groups = 1 if by_channel else groups
     near = 0 if is_long(op) and lhs.strides[0] == 1 else -1
@@ -113,10 +218,10 @@ def _in_blocks(build: Builder, op: ptir.ConvolutionOp) -> None:
     lhs, rhs, slides = _operands(build, op)
     if rhs.strides[-1] != 1:
         rhs = build.copied(op.rhs, rhs)
-    result, total = op.result, accumulator(op)
+    result, total, groups = op.result, accumulator(op), op.values()["feature_group_count"]
     shape, name = build.shape(result), result.name_hint or "convolution"
     nowhere = whole(Buffer(Use.ARENA, -1, total, prod(shape)), shape)
-    made = in_blocks(build.host, _convolution(build, op, (lhs, rhs, nowhere), slides, stored_in(nowhere, total)))
+    made = in_blocks(build.host, _convolution(build, op, (lhs, rhs, nowhere), slides, groups, stored_in(nowhere, total)))
     if made.parts == 1 and total is op.result_spec().dtype:
         out = build.target(result)
         build.add(ConvolutionStep(replace(made, out=out, epilogue=stored_in(out, total))))
@@ -197,6 +302,7 @@ def _product(
 ) -> None:
     """Windows of one place: every `stride`-th place of the image, as rows of a product."""
     lhs, rhs = operands
+    lhs = window(lhs, [0, *(-slide.low for slide in slides), 0], lhs.shape, [1] * len(lhs.shape))
     depth, columns = rhs.shape[-2:]
     moved = (lhs.strides[0], *(s * slide.stride for s, slide in zip(lhs.strides[1:-1], slides, strict=True)))
     places = [moved, *(v.strides[:-1] for v in views)]
@@ -222,5 +328,5 @@ def _in_memory(build: Builder, value: SSAValue) -> View:
     return view if isinstance(view.base, Buffer) and not view.lookups else build.copied(value, view)
 
 
-def _zero(dtype: PtirDType) -> PtirLiteralAttr:
-    return PtirLiteralAttr.from_values(dtype, (), (0.0 if dtype.kind is Kind.FLOAT else 0,))
+def _number(dtype: PtirDType, number: int) -> PtirLiteralAttr:
+    return PtirLiteralAttr.from_values(dtype, (), (float(number) if dtype.kind is Kind.FLOAT else number,))

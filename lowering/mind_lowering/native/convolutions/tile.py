@@ -100,8 +100,7 @@ class _ConvolutionTileBody:
         room = self.room() if skips else ""
         a, b = (argument(f, i, name) for i, name in enumerate(("lhs", "rhs")))
         at = At(f.address(stored(it.lhs.dtype), a, "%a"), f.address(stored(it.weights.dtype), b, "%b"), "%a", "%b")
-        zero = self.lanes().constant(self.total, 0)
-        state = self.nest(0, at, [zero] * (self.tile.rows * len(self.masks)), (0, self.tile.rows))
+        state = self.nest(0, at, self.start() * self.tile.rows, (0, self.tile.rows))
         edges = suspect(f, self.lanes(), skips, state) if skips else "false"
         if skips:
             state = self.over_padding(skips, state, room, edges)
@@ -191,6 +190,20 @@ class _ConvolutionTileBody:
 
         low, high = one.bounds or ("0", str(one.extent))
         return self.f.loop(low, high, 1, iteration, self.typed(state), "t")
+
+    def start(self) -> list[str]:
+        """The vectors that the sums of a row begin with."""
+        it, f = self.it, self.f
+        if it.start is None:
+            return [self.lanes().constant(self.total, 0)] * len(self.masks)
+        base, found = argument(f, 2 + len(it.epilogue.views), "start"), list[str]()
+        for q, mask in enumerate(self.masks):
+            last = min(self.width, self.tile.columns - q * self.width) - 1
+            index = f.add("%column", str(q * self.width))
+            if self.host.checked:
+                self.inside(it.start, [index, f.add(index, str(last))])
+            found.append(self.lanes(mask, "start").load(self.total, base, index, 1))
+        return found
 
     def typed(self, state: Sequence[str]) -> list[tuple[str, str]]:
         type = self.lanes().type(self.total)
