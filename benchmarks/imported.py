@@ -65,7 +65,8 @@ def prepared(side: str, name: str, batch: int) -> tuple[Callable[[], Any], Any]:
     make, argument = MODELS[name]
     model, x = make().eval(), argument(batch)
     if side == "native":
-        from mind_bridges.torch import as_array, from_torch
+        from mind_bridges.torch import from_torch
+        from mind_bridges.torch_export import as_array
         from mind_runtime import bind
 
         module, weights = from_torch(model, x)

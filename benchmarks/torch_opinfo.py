@@ -20,7 +20,8 @@ from suites import Case, Expectation, Outcome, agrees, is_visible, reason_of, sh
 from torch.utils import _pytree as pytree
 from xdsl.dialects.builtin import ModuleOp
 
-from mind_bridges.torch import as_array, from_torch
+from mind_bridges.torch import from_torch
+from mind_bridges.torch_export import as_array
 from mind_dialect.errors import MindError
 from mind_passes.functional import vjp
 from mind_runtime import compile

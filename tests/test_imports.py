@@ -96,10 +96,10 @@ def test_what_circles_are():
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
 
 
-@pytest.mark.parametrize("name", sorted(PACKAGES.keys() - {"mind_bridges"}))
+@pytest.mark.parametrize("name", sorted(PACKAGES))
 def test_modules_import_one_another_one_way(name: str):
     graph = imports_within(PACKAGES[name][0])
-    assert sum(map(len, graph.values())) > len(graph), "the imports were found"
+    assert sum(map(len, graph.values())) > len(graph) / 2, "the imports were found"
     assert circles(graph) == []
 
 

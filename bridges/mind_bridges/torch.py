@@ -10,7 +10,6 @@ The extra `torch` installs it; without it every function here is E6002.
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -20,18 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from mind_dialect.errors import MindError, brief, error
+from mind_dialect.errors import error
 from mind_dialect.ptir.types import is_dim_name
-from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_passes.shape.specialize import rename_dims
-from mind_translate.fx import DECOMPOSED, KEPT, dtype_of, read_exported
-from mind_translate.fx.graph import Exported, size_of
-from mind_translate.unsupported import Refused
+from mind_translate.fx.graph import size_of
 
-from .torch_replaced import replacing
-
-LEAST = (2, 9)
-"""The oldest version of torch that is supported; the extra says the same."""
+from .torch_compile import compiled
+from .torch_export import as_array, exported, open_exported, read_program, require
 
 
 class Imported(NamedTuple):
@@ -39,23 +33,6 @@ class Imported(NamedTuple):
 
     module: ModuleOp
     weights: dict[str, np.ndarray]
-
-
-def require() -> Any:
-    """The module `torch`; E6002 without it, or with an older version than the extra asks for."""
-    try:
-        torch: Any = importlib.import_module("torch")
-    except ImportError as e:
-        raise _unavailable(f"PyTorch cannot be imported ({brief(e)}): pip install 'mind-dialect[torch]'") from None
-    if tuple(int(n) for n in torch.__version__.split(".")[:2]) < LEAST:
-        least = ".".join(map(str, LEAST))
-        issue = f"PyTorch {torch.__version__} is installed, {least} or newer is needed"
-        raise _unavailable(f"{issue}: pip install 'mind-dialect[torch]'")
-    return torch
-
-
-def _unavailable(issue: str) -> MindError:
-    return error("E6002", issue, requested="torch", available=[])
 
 
 def from_torch(model: Any, *args: Any, dynamic: Any = None, **kwargs: Any) -> Imported:
@@ -118,33 +95,6 @@ def load(path: Path | str) -> Imported:
     return from_torch(open_exported(path))
 
 
-def open_exported(path: Path | str) -> Any:
-    """The `ExportedProgram` of a file of `torch.export.save` (`.pt2`); E7002 for a file that is none."""
-    torch = require()
-    try:
-        return torch.export.load(str(path))
-    except OSError as e:
-        raise error("E7002", f"{path}: {e.strerror or e}", path=str(path)) from None
-    except Exception as e:
-        raise error("E7002", f"{path} is not an exported program that this torch can read: {brief(e)}", path=str(path)) from None
-
-
-def exported(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic: Any) -> Any:
-    """Return the export of a module by torch; E2001 for what is none, E7001 with torch's reason where it cannot."""
-    torch = require()
-    if not isinstance(model, torch.nn.Module):
-        message = f"expected an nn.Module or an ExportedProgram, found {brief(type(model).__name__)}"
-        raise error("E2001", message, expected="nn.Module", actual=type(model).__name__)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with replacing(torch):
-                return torch.export.export(model, args, dict(kwargs) or None, dynamic_shapes=dynamic)
-    except Exception as e:
-        message = f"torch.export cannot export {type(model).__name__}: {brief(e)}"
-        raise error("E7001", message, option="model") from None
-
-
 @contextmanager
 def _custom_functions_named(model: Any) -> Generator[None]:
     """Warn of functions with a backward of their own that are called meanwhile: torch exports what they compute, without it."""
@@ -166,78 +116,6 @@ def _custom_functions_named(model: Any) -> Generator[None]:
         warnings.warn(f"{message}: gradients of the module will be those of the ops in forward", UserWarning, stacklevel=4)
 
 
-def read_program(program: Any) -> Exported:
-    """The module of an exported program, which torch decomposes first. Raises E8008; E7001 where torch cannot."""
-    torch = require()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            with stopped_gradients(program):
-                decomposed = program.run_decompositions(_decompositions())
-        except Exception as e:
-            raise error("E7001", f"torch cannot decompose the program: {brief(e)}", option="model") from None
-    return read_exported(decomposed, torch.result_type)
-
-
-@contextmanager
-def stopped_gradients(program: Any) -> Generator[None]:
-    """Detach, for a while, what blocks of `torch.no_grad()` give: decomposing the program takes the blocks away."""
-    torch = require()
-    block, graph, signature = torch.ops.higher_order.wrap_with_set_grad_enabled, program.graph, program.graph_signature
-    detached: list[Any] = []
-    for node in [n for n in graph.nodes if n.target is block and not n.args[0]]:
-        for result in list(node.users):
-            with graph.inserting_after(result):
-                made = graph.call_function(torch.ops.aten.detach.default, (result,))
-            made.meta.update(result.meta)
-            result.replace_all_uses_with(made)
-            made.args = (result,)  # it was replaced there too
-            signature.replace_all_uses(result.name, made.name)
-            detached.append(made)
-    program.graph_module.recompile()
-    try:
-        yield
-    finally:
-        for made in detached:
-            made.replace_all_uses_with(made.args[0])
-            signature.replace_all_uses(made.name, made.args[0].name)
-            graph.erase_node(made)
-        program.graph_module.recompile()
-
-
-def _decompositions() -> Any:
-    """Return the ops that torch decomposes: all that is not core ATen, but for what has a row here, and some that is."""
-    torch = require()
-    table = torch.export.default_decompositions()
-    for packet in (getattr(torch.ops.aten, name) for name in KEPT):
-        for overload in packet.overloads():
-            table.pop(getattr(packet, overload), None)
-    more = [getattr(getattr(torch.ops.aten, name), overload) for name, overload in (key.split(".") for key in DECOMPOSED)]
-    table.update(torch._decomp.get_decompositions(more))
-    return table
-
-
-def as_array(tensor: Any, what: str = "a tensor") -> np.ndarray:
-    """
-    The elements of a tensor of torch as a NumPy array, which shares its memory where it is a contiguous one of the CPU.
-
-    bf16 and fp8 need ml_dtypes. Raises E2005 for a dtype that PTIR does not have.
-    """
-    torch = require()
-    try:
-        dtype = array_dtype(dtype_of(tensor.dtype).name)
-    except Refused as refused:
-        raise error("E2005", f"{what}: {refused}", dtype=str(tensor.dtype), supported=["the dtypes of PTIR"]) from None
-    if str(tensor.layout) != "torch.strided":
-        raise error("E2005", f"{what} is sparse, expected a dense one", dtype=str(tensor.layout), supported=["torch.strided"])
-    plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
-    plain = torch.zeros_like(plain) if torch._is_zerotensor(plain) else plain
-    if dtype.kind == "V" or dtype.name.startswith(("bfloat", "float8")):
-        bits = plain.view(torch.uint16 if dtype.itemsize == 2 else torch.uint8)
-        return bits.numpy().view(dtype)
-    return plain.numpy()
-
-
 def backend(graph: Any, inputs: Any, *, options: Mapping[str, Any] | None = None) -> Any:
     """
     The backend of `torch.compile(model, backend="mind")`, which finds it by its entry point.
@@ -245,6 +123,4 @@ def backend(graph: Any, inputs: Any, *, options: Mapping[str, Any] | None = None
     Graphs run by our programs, forwards and backwards, on the CPU; `options` may hold `target`, by default `native` where it is
     installed. A graph with ops that have no form in PTIR is left to torch, with one warning that lists them all.
     """
-    from .torch_compile import compiled
-
     return compiled(graph, inputs, dict(options or {}))

@@ -23,7 +23,7 @@ from mind_runtime import Program, compile
 from mind_runtime.compilation import find_function
 from mind_translate.fx import DTYPE_NAMES, Exported
 
-from .torch import as_array, exported, read_program, require
+from .torch_export import as_array, exported, read_program, require
 
 _OF_TORCH = {ours: theirs for theirs, ours in DTYPE_NAMES.items()}
 

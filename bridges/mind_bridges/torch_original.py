@@ -16,7 +16,7 @@ import numpy as np
 
 from mind_dialect.errors import brief, error
 
-from .torch import as_array, require, stopped_gradients
+from .torch_export import as_array, require, stopped_gradients
 
 _WRITTEN = ("BUFFER_MUTATION", "USER_INPUT_MUTATION", "PARAMETER_MUTATION")
 

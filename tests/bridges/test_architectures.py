@@ -15,7 +15,8 @@ from mind_runtime.compilation import find_function
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from mind_bridges.torch import as_array, from_torch  # noqa: E402, after the skip
+from mind_bridges.torch import from_torch  # noqa: E402, after the skip
+from mind_bridges.torch_export import as_array  # noqa: E402, after the skip
 
 NAMES = ["GPT-2", "Llama", "BERT", "ViT", "Whisper encoder", "ResNet"]
 SIZES = {"WIDTH": 32, "HEADS": 4, "LAYERS": 2, "TOKENS": 12, "WORDS": 50}

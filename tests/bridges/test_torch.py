@@ -19,7 +19,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch import nn  # noqa: E402, after the skip
 
 import torch_models  # noqa: E402, after the skip
-from mind_bridges.torch import Imported, as_array, from_torch, load  # noqa: E402, after the skip
+from mind_bridges.torch import Imported, from_torch, load  # noqa: E402, after the skip
+from mind_bridges.torch_export import as_array  # noqa: E402, after the skip
 
 
 def results(imported: Imported, target: str, *arguments: Any) -> list[np.ndarray]:

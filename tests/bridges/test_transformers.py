@@ -16,7 +16,8 @@ from mind_runtime.compilation import find_function
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
-from mind_bridges.torch import as_array, from_torch  # noqa: E402, after the skip
+from mind_bridges.torch import from_torch  # noqa: E402, after the skip
+from mind_bridges.torch_export import as_array  # noqa: E402, after the skip
 
 SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 

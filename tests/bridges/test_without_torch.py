@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import mind_bridges.torch
+from mind_bridges.torch_export import require
 from mind_dialect.errors import MindError
 
 DOORS: dict[str, Callable[[], Any]] = {
@@ -29,4 +30,4 @@ def test_the_error_says_how_to_install_it(door: str, monkeypatch: pytest.MonkeyP
 def test_a_torch_that_is_too_old_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(__version__="2.8.1+cpu"))
     with pytest.raises(MindError, match=r"PyTorch 2\.8\.1\+cpu is installed, 2\.9 or newer"):
-        mind_bridges.torch.require()
+        require()

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from mind_bridges.torch import as_array, from_torch
+from mind_bridges.torch import from_torch
+from mind_bridges.torch_export import as_array
 from mind_passes.functional import vjp
 from mind_runtime import compile
 

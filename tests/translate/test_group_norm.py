@@ -18,7 +18,8 @@ torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("llvmlite", reason="llvmlite is not installed")
 from torch import nn  # noqa: E402, after the skip
 
-from mind_bridges.torch import as_array, from_torch  # noqa: E402, after the skip
+from mind_bridges.torch import from_torch  # noqa: E402, after the skip
+from mind_bridges.torch_export import as_array  # noqa: E402, after the skip
 
 GROUPS, CHANNELS = 4, 8
 

@@ -130,7 +130,8 @@ def _onnx_runner(data: bytes, path: str, wanted: Sequence[str]) -> Callable[[Map
 
 def original_torch(path: str) -> tuple[ModuleOp, Original]:
     """Return the program of a `.pt2` file, with weights as inputs, and the original; raises as `mind_bridges.torch.load`."""
-    from mind_bridges.torch import from_torch, open_exported
+    from mind_bridges.torch import from_torch
+    from mind_bridges.torch_export import open_exported
     from mind_bridges.torch_original import TorchOriginal
 
     program = open_exported(path)

@@ -9,7 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from mind_bridges.torch import as_array, from_torch  # noqa: E402, after the skip
+from mind_bridges.torch import from_torch  # noqa: E402, after the skip
+from mind_bridges.torch_export import as_array  # noqa: E402, after the skip
 from mind_passes.functional import jvp  # noqa: E402, after the skip
 from mind_runtime import compile  # noqa: E402, after the skip
 from torch_rows import (  # noqa: E402, after the skip

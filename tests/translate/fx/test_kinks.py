@@ -13,7 +13,8 @@ from mind_runtime import compile
 torch: Any = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 
-from mind_bridges.torch import as_array, from_torch  # noqa: E402, after the skip
+from mind_bridges.torch import from_torch  # noqa: E402, after the skip
+from mind_bridges.torch_export import as_array  # noqa: E402, after the skip
 
 F: Any = torch.nn.functional
 POINTS = (-4.0, -3.0, -1.0, -0.0, 0.0, 0.5, 3.0, 4.0)

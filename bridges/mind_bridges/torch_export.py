@@ -1,0 +1,143 @@
+"""
+`torch.export`: modules of torch as exported programs, these as modules of PTIR, and tensors as arrays.
+
+Every function here is E6002 where torch is not installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mind_dialect.errors import MindError, brief, error
+from mind_lowering.ptir_kernels.formats import array_dtype
+from mind_translate.fx import DECOMPOSED, KEPT, dtype_of, read_exported
+from mind_translate.fx.graph import Exported
+from mind_translate.unsupported import Refused
+
+from .torch_replaced import replacing
+
+LEAST = (2, 9)
+"""The oldest version of torch that is supported; the extra says the same."""
+
+
+def require() -> Any:
+    """The module `torch`; E6002 without it, or with an older version than the extra asks for."""
+    try:
+        torch: Any = importlib.import_module("torch")
+    except ImportError as e:
+        raise _unavailable(f"PyTorch cannot be imported ({brief(e)}): pip install 'mind-dialect[torch]'") from None
+    if tuple(int(n) for n in torch.__version__.split(".")[:2]) < LEAST:
+        least = ".".join(map(str, LEAST))
+        issue = f"PyTorch {torch.__version__} is installed, {least} or newer is needed"
+        raise _unavailable(f"{issue}: pip install 'mind-dialect[torch]'")
+    return torch
+
+
+def _unavailable(issue: str) -> MindError:
+    return error("E6002", issue, requested="torch", available=[])
+
+
+def exported(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic: Any) -> Any:
+    """Return the export of a module by torch; E2001 for what is none, E7001 with torch's reason where it cannot."""
+    torch = require()
+    if not isinstance(model, torch.nn.Module):
+        message = f"expected an nn.Module or an ExportedProgram, found {brief(type(model).__name__)}"
+        raise error("E2001", message, expected="nn.Module", actual=type(model).__name__)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with replacing(torch):
+                return torch.export.export(model, args, dict(kwargs) or None, dynamic_shapes=dynamic)
+    except Exception as e:
+        message = f"torch.export cannot export {type(model).__name__}: {brief(e)}"
+        raise error("E7001", message, option="model") from None
+
+
+def open_exported(path: Path | str) -> Any:
+    """The `ExportedProgram` of a file of `torch.export.save` (`.pt2`); E7002 for a file that is none."""
+    torch = require()
+    try:
+        return torch.export.load(str(path))
+    except OSError as e:
+        raise error("E7002", f"{path}: {e.strerror or e}", path=str(path)) from None
+    except Exception as e:
+        raise error("E7002", f"{path} is not an exported program that this torch can read: {brief(e)}", path=str(path)) from None
+
+
+def read_program(program: Any) -> Exported:
+    """The module of an exported program, which torch decomposes first. Raises E8008; E7001 where torch cannot."""
+    torch = require()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            with stopped_gradients(program):
+                decomposed = program.run_decompositions(_decompositions())
+        except Exception as e:
+            raise error("E7001", f"torch cannot decompose the program: {brief(e)}", option="model") from None
+    return read_exported(decomposed, torch.result_type)
+
+
+@contextmanager
+def stopped_gradients(program: Any) -> Generator[None]:
+    """Detach, for a while, what blocks of `torch.no_grad()` give: decomposing the program takes the blocks away."""
+    torch = require()
+    block, graph, signature = torch.ops.higher_order.wrap_with_set_grad_enabled, program.graph, program.graph_signature
+    detached: list[Any] = []
+    for node in [n for n in graph.nodes if n.target is block and not n.args[0]]:
+        for result in list(node.users):
+            with graph.inserting_after(result):
+                made = graph.call_function(torch.ops.aten.detach.default, (result,))
+            made.meta.update(result.meta)
+            result.replace_all_uses_with(made)
+            made.args = (result,)  # it was replaced there too
+            signature.replace_all_uses(result.name, made.name)
+            detached.append(made)
+    program.graph_module.recompile()
+    try:
+        yield
+    finally:
+        for made in detached:
+            made.replace_all_uses_with(made.args[0])
+            signature.replace_all_uses(made.name, made.args[0].name)
+            graph.erase_node(made)
+        program.graph_module.recompile()
+
+
+def _decompositions() -> Any:
+    """Return the ops that torch decomposes: all that is not core ATen, but for what has a row here, and some that is."""
+    torch = require()
+    table = torch.export.default_decompositions()
+    for packet in (getattr(torch.ops.aten, name) for name in KEPT):
+        for overload in packet.overloads():
+            table.pop(getattr(packet, overload), None)
+    more = [getattr(getattr(torch.ops.aten, name), overload) for name, overload in (key.split(".") for key in DECOMPOSED)]
+    table.update(torch._decomp.get_decompositions(more))
+    return table
+
+
+def as_array(tensor: Any, what: str = "a tensor") -> np.ndarray:
+    """
+    The elements of a tensor of torch as a NumPy array, which shares its memory where it is a contiguous one of the CPU.
+
+    bf16 and fp8 need ml_dtypes. Raises E2005 for a dtype that PTIR does not have.
+    """
+    torch = require()
+    try:
+        dtype = array_dtype(dtype_of(tensor.dtype).name)
+    except Refused as refused:
+        raise error("E2005", f"{what}: {refused}", dtype=str(tensor.dtype), supported=["the dtypes of PTIR"]) from None
+    if str(tensor.layout) != "torch.strided":
+        raise error("E2005", f"{what} is sparse, expected a dense one", dtype=str(tensor.layout), supported=["torch.strided"])
+    plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
+    plain = torch.zeros_like(plain) if torch._is_zerotensor(plain) else plain
+    if dtype.kind == "V" or dtype.name.startswith(("bfloat", "float8")):
+        bits = plain.view(torch.uint16 if dtype.itemsize == 2 else torch.uint8)
+        return bits.numpy().view(dtype)
+    return plain.numpy()
