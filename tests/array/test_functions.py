@@ -280,3 +280,34 @@ def test_medians_of_special_values(values: list[float], median: float):
         got = ma.jit(lambda x: (ma.median(x, axis=1), ma.quantile(x, 0.5, axis=1, keepdims=True)), target=target)(x)
         np.testing.assert_array_equal(np.asarray(got[0]), [median, 0])
         np.testing.assert_array_equal(np.asarray(got[1]), [[median], [0]])
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_signs_of_complex_numbers_of_any_magnitude(dtype: Any) -> None:
+    """Directions of numbers whose magnitude is subnormal or beyond the greatest number, where NumPy rounds."""
+    limits = np.finfo(dtype)
+    sizes = [
+        16 * float(limits.smallest_subnormal),
+        float(limits.tiny),
+        1e-30,
+        1.0,
+        1e30,
+        float(limits.max) / 4,
+        float(limits.max),
+    ]
+    for a, b in ((3, 4), (-3, 4), (5, -12), (-8, -15), (0, 1), (-1, 0), (16, 12)):
+        x = np.array([complex(size * (a / 16), size * (b / 16)) for size in sizes], dtype)
+        for found in (ma.sign(x), ma.jit(ma.sign, target="native")(x)):
+            np.testing.assert_allclose(found, np.full(x.shape, complex(a, b) / abs(complex(a, b))), rtol=4 * limits.eps)
+    ends = np.array(
+        [complex(np.inf, 1), complex(1, -np.inf), complex(-np.inf, np.nan), complex(np.inf, np.inf), np.nan, 0], dtype
+    )
+    np.testing.assert_array_equal(ma.sign(ends), [1, -1j, *[complex(np.nan, np.nan)] * 3, 0])
+
+
+def test_the_sign_of_zeros_is_a_positive_zero() -> None:
+    """The standard and NumPy say so."""
+    x = np.array([-0.0, 0.0, -2.0, np.inf, np.nan])
+    for found in (ma.sign(x), ma.jit(ma.sign, target="native")(x)):
+        np.testing.assert_array_equal(found, np.sign(x))
+        np.testing.assert_array_equal(np.signbit(np.asarray(found)[:2]), [False, False])

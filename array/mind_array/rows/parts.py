@@ -13,7 +13,7 @@ from ..array import Array
 from ..dtypes import bool_, kind_of, ptir_dtype
 from ..emit import constant, emit
 from ..operands import one, together
-from ..table import NONE, PIECEWISE, SMOOTH, row
+from ..table import PIECEWISE, SMOOTH, row
 from . import elementwise as e
 
 
@@ -43,12 +43,24 @@ def parts_of(x: Array) -> tuple[Array, Array]:
 
 
 def _direction(x: Array) -> Array:
-    """`x / abs(x)`, and 0 at 0."""
-    magnitude = emit(ptir.AbsOp, x)
-    zero = like(0, magnitude)
+    """
+    `x / abs(x)`, and 0 at 0; beside an infinite part a finite one counts as 0, as in NumPy.
+
+    Numbers whose magnitude is not normal are scaled by a power of 2.
+    """
+    parts = parts_of(x)
+    sizes = [emit(ptir.AbsOp, part) for part in parts]
+    greatest, limits = emit(ptir.MaximumOp, *sizes), np.finfo(parts[0].dtype)
+    one, zero = like(1, greatest), like(0, greatest)
+    is_small, is_large = e.less(greatest, float(limits.tiny / limits.eps)), e.greater(greatest, float(limits.max / 4))
+    scale = select(is_small, like(limits.eps**-2, one), select(is_large, like(0.25, one), one))
+    is_alone = emit(ptir.AndOp, e.equal(greatest, math.inf), e.less(emit(ptir.MinimumOp, *sizes), math.inf))
+    ends = [select(e.equal(size, math.inf), emit(ptir.SignOp, part), zero) for size, part in zip(sizes, parts, strict=True)]
+    parts = [select(is_alone, end, e.multiply(part, scale)) for end, part in zip(ends, parts, strict=True)]
+    magnitude = emit(ptir.AbsOp, from_parts(*parts))
     is_zero = e.equal(magnitude, zero)
-    safe = select(is_zero, like(1, magnitude), magnitude)
-    return from_parts(*(select(is_zero, zero, e.divide(part, safe)) for part in parts_of(x)))
+    safe = select(is_zero, one, magnitude)
+    return from_parts(*(select(is_zero, zero, e.divide(part, safe)) for part in parts))
 
 
 @row("round", "rint", "around", category="numeric")
@@ -63,11 +75,14 @@ def round_(x: Any, /, decimals: int = 0) -> Array:
     return from_parts(*(emit(ptir.RoundOp, part) for part in parts_of(array))) if is_complex(array) else emit(ptir.RoundOp, array)
 
 
-sign = e.unary(
-    *("sign", ptir.SignOp, "numeric", "Return -1, 0 or 1; of complex numbers `x / abs(x)`."),
-    derivative=NONE,
-    complex_form=_direction,
-)
+@row("sign", category="numeric")
+def sign(x: Any, /) -> Array:
+    """Return -1, 0 or 1; of complex numbers `x / abs(x)`. Zeros have no sign."""
+    array = one("sign", "numeric", x)
+    if is_complex(array):
+        return _direction(array)
+    found = emit(ptir.SignOp, array)
+    return select(e.equal(array, 0), like(0, array), found) if kind_of(array.dtype) == "f" else found
 
 
 @row("positive", category="numeric", derivative=SMOOTH)
