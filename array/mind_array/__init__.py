@@ -110,5 +110,6 @@ def __getattr__(name: str) -> _Any:
     """The dtypes that need `ml_dtypes`, and an error that names similar attributes."""
     if name in _dtypes.EXTRA:
         return _dtypes.named(name)
-    message = f"module {__name__!r} has no attribute {name!r}{_similar(name, __all__)}"
+    other = next((f"; there is {r.module}.{name}" for r in _TABLE.values() if r.module and r.name == name), None)
+    message = f"module {__name__!r} has no attribute {name!r}{other or _similar(name, __all__)}"
     raise AttributeError(message)

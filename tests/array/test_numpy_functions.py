@@ -277,6 +277,8 @@ def test_functions_whose_size_depends_on_data(xp: Any):
 
 
 def test_a_missing_name_tells_similar_ones():
+    with pytest.raises(AttributeError, match="'det'; there is linalg.det"):
+        getattr(ma, "det")  # noqa: B009
     with pytest.raises(AttributeError, match="'cumsums'; there are cumsum"):
         getattr(ma, "cumsums")  # noqa: B009
     with pytest.raises(TypeError, match=r"E2001: np\.add\.at has no row for these arrays"):
