@@ -277,7 +277,7 @@ def test_functions_whose_size_depends_on_data(xp: Any):
 
 
 def test_a_missing_name_tells_similar_ones():
-    with pytest.raises(AttributeError, match="'det'; there is linalg.det"):
+    with pytest.raises(AttributeError, match=r"'det'; there is linalg\.det"):
         getattr(ma, "det")  # noqa: B009
     with pytest.raises(AttributeError, match="'cumsums'; there are cumsum"):
         getattr(ma, "cumsums")  # noqa: B009
