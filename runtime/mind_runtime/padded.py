@@ -76,7 +76,8 @@ class PaddedPrograms:
             return None, False
         sizes = self._program.sizes_of(account.shapes)
         bounds = {name: n if name in self._pinned else upper_bound(n) for name, n in sizes.items()}
-        if 0 in sizes.values() or bounds == sizes:
+        fits = bounds == sizes  # a program of its own then costs no more than that of the class, and runs faster
+        if 0 in sizes.values() or (fits and self._masked is None):
             return None, False
         if not self._begun:
             self._begun = True
@@ -92,7 +93,7 @@ class PaddedPrograms:
         except MindError:  # a bound that breaks what is declared
             self._refused.add(key)
             return None, False
-        return found, found.program is None and found.state.may_compile
+        return found, found.program is None and found.state.may_compile and not fits
 
     def _prepare(self, limits: Specialization) -> None:
         try:

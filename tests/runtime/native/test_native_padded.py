@@ -159,6 +159,20 @@ def test_a_class_is_compared_with_the_general_program_on_the_same_sizes() -> Non
     assert found.gain == pytest.approx(0.75)
 
 
+def test_sizes_at_the_bound_use_the_program_of_their_class_but_ask_for_none() -> None:
+    program = compiled(module(), specialize=LATER)
+    at, below = inputs(32, 32), inputs(31, 31)
+    assert compile_class(program, at) is None
+    found = compile_class(program, below)
+    before = found.calls
+    np.testing.assert_allclose(program(*at)[0], expected(*at)[0], rtol=1e-4, atol=1e-5)
+    assert found.calls == before + 1
+    account = program.by_sizes.of(program.open_shapes(inputs(64, 64)))
+    other, waits = program.classes.account(account, program.by_sizes.limits)
+    assert other.program is None
+    assert not waits
+
+
 def test_many_sizes_are_served_by_few_programs(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the background, by another process: sizes wait for their class, and are not compiled for one by one."""
     monkeypatch.setenv("MIND_CACHE_DIR", str(tmp_path))
