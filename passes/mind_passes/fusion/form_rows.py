@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -109,7 +110,7 @@ def _neighbours(op: FusionOp) -> Iterator[FusionOp]:
     for value in op.operands:
         if isinstance(value.owner, FusionOp):
             yield value.owner
-        for use in list(value.uses)[:8]:
+        for use in islice(value.uses, 8):
             if isinstance(use.operation, FusionOp) and use.operation is not op:
                 yield use.operation
 

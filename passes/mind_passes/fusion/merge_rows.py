@@ -156,14 +156,20 @@ class _Merging:
         return self._is_short(members) and ReduceOp in kinds and ptir.DotGeneralOp not in kinds
 
     def _others(self, user: FusionOp) -> Iterator[FusionOp]:
-        """Yield producers of operands, then earlier readers of operands."""
+        """Yield producers of operands, then the nearest earlier readers of each operand, at most `FARTHEST` ops before."""
         for value in user.operands:
             if isinstance(value.owner, FusionOp):
                 yield value.owner
-        for value in user.operands if self.siblings else ():
-            readers = dict.fromkeys(use.operation for use in value.uses)
-            before = [r for r in readers if isinstance(r, FusionOp) and self.place.get(r, 1 << 62) < self.place[user]]
-            yield from sorted(before, key=self.place.__getitem__, reverse=True)[:MOST_SIBLINGS]
+        place = self.place[user]
+        readers: dict[SSAValue, list[FusionOp]] = {value: [] for value in user.operands} if self.siblings else {}
+        for before in range(place - 1, max(place - FARTHEST, 0) - 1, -1) if readers else ():
+            op = self.order[before]
+            if isinstance(op, FusionOp) and not self.makers[before].isdisjoint(self.makers[place]):
+                for value in dict.fromkeys(op.operands):
+                    if value in readers and len(readers[value]) < MOST_SIBLINGS:
+                        readers[value].append(op)
+        for found in readers.values():
+            yield from found
 
     def _behind(self, members: Sequence[FusionOp]) -> set[Operation] | None:
         """
@@ -217,7 +223,9 @@ class _Merging:
             op.detach()
             op.erase()
         for user in {_holder(use.operation, block) for value in merged.results for use in value.uses}:
-            self.makers[self.place[user]] = _makers(user)
+            makers = self.makers[self.place[user]]
+            makers.difference_update(map(id, members))
+            makers.add(id(merged))
 
 
 def _makers(op: Operation) -> set[int]:
