@@ -15,6 +15,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from mind_dialect.errors import MindError
+from mind_dialect.extents.dims import size_in
 
 from .background import WORKER
 from .signature import TensorSpec
@@ -109,7 +110,7 @@ class PaddedPrograms:
 
     def _padded_shapes(self, bounds: Mapping[str, int]) -> Shapes:
         specs = [s for s in self._program.inputs if not s.is_static]
-        return tuple([tuple([n if isinstance(n, int) else bounds[n] for n in s.shape]) for s in specs])
+        return tuple([_shape(s.shape, bounds) for s in specs])
 
     def run(
         self, found: Account[Any], arguments: Sequence[Any], account: Account[Any], own: Callable[[Any, Sequence[Any]], Any]
@@ -146,6 +147,11 @@ class PaddedPrograms:
         return [] if self._masked is None else [f"padded to bounds: {line}" for line in self._masked.by_sizes.report()]
 
 
+def _shape(dims: Sequence[int | str], sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the shape for sizes of names, which are all known."""
+    return tuple([cast("int", size_in(n, sizes)) for n in dims])
+
+
 def _padded(x: Any, shape: Sequence[int]) -> Any:
     if x.shape == shape:
         return x
@@ -156,5 +162,5 @@ def _padded(x: Any, shape: Sequence[int]) -> Any:
 
 def _cut(x: Any, dims: Sequence[int | str], sizes: Mapping[str, int]) -> Any:
     """Return the elements of a result that are within sizes, in memory of their own."""
-    shape = tuple([n if isinstance(n, int) else sizes[n] for n in dims])
+    shape = _shape(dims, sizes)
     return x if x.shape == shape else x[tuple(map(slice, shape))].copy()

@@ -163,7 +163,10 @@ class Program:
             self._check_memory(account)
         start = sizes.clock()
         if classes is not None and found is not None and found.program is not None:
-            result = classes.run(found, arguments, account, own)
+            try:
+                result = classes.run(found, arguments, account, own)
+            except MindError:  # an index out of range, of which the error is to name the size and not the bound
+                result = general()
         else:
             result = general()
         seconds = sizes.clock() - start

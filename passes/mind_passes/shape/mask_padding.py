@@ -25,7 +25,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
-from mind_dialect.errors import MindError, error
+from mind_dialect.errors import error
 from mind_dialect.program import functions, input_names
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import SI64, read_type, tensor_type
@@ -33,8 +33,9 @@ from mind_dialect.read_extents import ALL, state_read_extents
 
 from ..dim_names import names_used
 from ..ptir.building import row_of_kind, spec_of
-from .tail_masks import Masks, Refused
+from .tail_masks import Masks
 from .tail_rules import ROWS
+from .tail_sizes import Refused, Sizes
 
 
 def mask_padding(func: FuncOp, names: Sequence[str] | None = None) -> list[str]:
@@ -51,26 +52,22 @@ def mask_padding(func: FuncOp, names: Sequence[str] | None = None) -> list[str]:
             raise error("E7003", f"no dimension is named {name}, known: {known}", name=name, known=known)
     if not chosen:
         return []
-    for name, type in zip(input_names(func), func.function_type.inputs, strict=True):
-        for n in read_type(type).shape:
-            if isinstance(n, str) and n not in chosen:
-                message = f"sizes of {', '.join(chosen)} cannot be padded: a dimension of {name} is {n}"
-                raise error("E6003", message, backend="mask-padding")
-    masks = Masks(_size_inputs(func, chosen))
-    for op in list(func.body.block.ops):
-        try:
+    inputs = _size_inputs(func, chosen)
+    masks, op = Masks(Sizes(inputs)), None
+    try:
+        for name, type in zip(input_names(func), func.function_type.inputs, strict=True):
+            for n in read_type(type).shape:
+                masks.sizes.demand_growing(n, f"a dimension of {name}")
+        for op in list(func.body.block.ops):
             _mask(masks, op)
-        except Refused as e:
-            message = f"sizes of {', '.join(chosen)} cannot be padded: {e}"
-            raise _at(error("E6003", message, backend="mask-padding", operation=op), op) from None
-    numbers = {name: size.index for name, size in masks.sizes.items() if isinstance(size, BlockArgument)}
+    except Refused as e:
+        message = f"sizes of {', '.join(chosen)} cannot be padded: {e}"
+        raised = error("E6003", message, backend="mask-padding", operation=op)
+        raise (raised.at(op, op.place()) if isinstance(op, PtirOp) else raised) from None
+    numbers = {name: size.index for name, size in inputs.items() if isinstance(size, BlockArgument)}
     results = [read_type(type).shape for type in func.function_type.outputs]
     state_read_extents(func, [[numbers.get(str(n), ALL) for n in shape] for shape in results])
     return chosen
-
-
-def _at(e: MindError, op: Operation) -> MindError:
-    return e.at(op, op.place()) if isinstance(op, PtirOp) else e
 
 
 def _size_inputs(func: FuncOp, names: Sequence[str]) -> dict[str, SSAValue]:
@@ -103,8 +100,7 @@ def _mask(masks: Masks, op: Operation) -> None:
         return
     for value in values:
         for n in spec_of(value).shape:
-            if isinstance(n, str) and n not in masks.sizes:
-                raise Refused(f"a dimension is {n}, expected one of the names or a number")
+            masks.sizes.demand_growing(n)
     if (row := row_of_kind(ROWS, type(op))) is None:
         raise Refused(f"{op.OPCODE} has no rule for tails")
     row(masks, op)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -15,23 +16,20 @@ from mind_dialect.op import value_of
 from mind_dialect.ptir import BroadcastToOp, CompareOp, ConstantOp, IotaOp, PtirLiteralAttr, SelectOp
 from mind_dialect.ptir.legal import WIDE_FLOATS
 from mind_dialect.ptir.types import SI64, Kind, PtirDType
-from mind_dialect.ptir_shapes import Dims
+from mind_dialect.ptir_shapes import Dim, Dims
 
 from ..ptir.building import fill, new_ops, rewire, spec_of
 from ..ptir.construct import Value
+from .tail_sizes import Refused, Sizes
 
 Axes = Sequence[int]
 
 
-class Refused(Exception):
-    """Why an op cannot be masked."""
-
-
 @dataclass
 class Masks:
-    """The inputs that are sizes, and what is known of tails."""
+    """The sizes of dimensions, and what is known of tails."""
 
-    sizes: dict[str, SSAValue]
+    sizes: Sizes
     vanishing: dict[SSAValue, frozenset[int]] = field(default_factory=dict[SSAValue, frozenset[int]])
     """Axes along which the tail of a value is 0 in each row, but where the row is NaN as a whole: the parts of a softmax."""
     _became: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
@@ -40,7 +38,7 @@ class Masks:
 
     def tails(self, value: SSAValue) -> list[int]:
         """Return the axes of a value that have a tail."""
-        return [i for i, n in enumerate(spec_of(value).shape) if n in self.sizes]
+        return [i for i, n in enumerate(spec_of(value).shape) if isinstance(n, str)]
 
     def rewire(self, op: Operation) -> None:
         """Let an op take the masked values of ops before it, as tails are anything."""
@@ -66,9 +64,13 @@ class Masks:
 
     def _within(self, op: Operation, shape: Dims, axis: int) -> SSAValue:
         """Return where an index along an axis is below the size."""
-        size = self.sizes[str(shape[axis])]
+        size = self.size(op, shape[axis])
         index = self.put(op, IotaOp(shape=shape, dtype=SI64, axis=axis))
         return self.put(op, CompareOp(index, self.put(op, BroadcastToOp(size, result_shape=shape)), kind="less"))
+
+    def size(self, op: Operation, n: Dim) -> SSAValue:
+        """Return the size of a dimension as a number in si64, for an op."""
+        return self.sizes.of(n, partial(self.put, op))
 
     def put(self, op: Operation, made: Value) -> SSAValue:
         """Insert a new op, and the new ops that it uses, before an op and with its location; return the result."""

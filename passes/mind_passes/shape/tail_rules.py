@@ -41,17 +41,23 @@ from mind_dialect.ptir import (
     SelectOp,
     SliceOp,
     SortOp,
+    StridedSliceOp,
     SubOp,
     TakeOp,
+    TopKOp,
     TransposeOp,
     UnaryOp,
 )
 from mind_dialect.ptir.elementwise import DivisionOp
+from mind_dialect.ptir.legal import WIDE_FLOATS
+from mind_dialect.ptir.types import PtirDType
 from mind_dialect.ptir_shapes import Dims
 
 from ..ptir.building import axes_of_reduction, spec_of
 from .tail_indexing import looks_up, reduces_segments, scatters_elements, scatters_windows
-from .tail_masks import Axes, Masks, Refused, neutral, replace_operand
+from .tail_masks import Masks, neutral, replace_operand
+from .tail_moves import concatenates, pads, reverses, slices, steps
+from .tail_sizes import Refused
 from .tail_windows import windows
 
 Row = Callable[[Masks, Any], None]
@@ -88,12 +94,12 @@ def _exponential(masks: Masks, op: ExpOp) -> None:
 
 def _reshapes(masks: Masks, op: ReshapeOp) -> None:
     """Demand that a reshape moves no element across an axis with a tail: between two such the counts are equal."""
-    given, made = (_runs(masks, spec_of(v).shape) for v in (op.x, op.result))
+    given, made = (_runs(spec_of(v).shape) for v in (op.x, op.result))
     if given != made:
         raise Refused("reshape merges or splits a dimension with a tail")
 
 
-def _runs(masks: Masks, shape: Dims) -> list[int | str]:
+def _runs(shape: Dims) -> list[int | str]:
     found: list[int | str] = [1]
     for n in shape:
         if isinstance(n, int):
@@ -105,45 +111,35 @@ def _runs(masks: Masks, shape: Dims) -> list[int | str]:
     return found
 
 
-def _slices(masks: Masks, op: SliceOp) -> None:
-    values = op.values()
-    for i, (n, start, size) in enumerate(zip(spec_of(op.x).shape, values["starts"], values["sizes"], strict=True)):
-        first = start == 0 and (size == n or (isinstance(n, int) and size in masks.sizes))  # the tail is more of the operand
-        if not first and not (isinstance(start, int) and isinstance(size, int)):
-            raise Refused(f"slice takes elements {start} and on, {size} of them, along dimension {i}")
-
-
-def _along_static(*properties: str) -> Row:
-    """Return the rule of an op that moves or combines elements along some axes, none of which may have a tail."""
-
-    def row(masks: Masks, op: PtirOp) -> None:
-        for name in properties:
-            given = op.values()[name]
-            _demand_static(masks, op, [given] if isinstance(given, int) else given)
-
-    return row
-
-
-def _demand_static(masks: Masks, op: PtirOp, axes: Axes) -> None:
-    rank = len(op.operand_spec(0).shape)
-    if any(a % rank in masks.tails(op.operands[0]) for a in axes):
-        raise Refused(f"{op.OPCODE} along a dimension with a tail")
-
-
-def _pads(masks: Masks, op: PadOp) -> None:
-    """Put the pad value into a tail, as the edge that follows has it; the edge before must not depend on a size."""
-    values, tails = op.values(), masks.tails(op.x)
-    for i, low in enumerate(values["low"]):
-        if not isinstance(low, int):
-            raise Refused(f"pad puts {low} elements before those of dimension {i}")
-    _demand_static(masks, op, [i for i, inner in enumerate(values["interior"]) if inner != 0])
-    edged = [i for i in tails if values["low"][i] != 0 or values["high"][i] != 0]
-    replace_operand(op, 0, masks.masked(op, op.x, edged, values["pad_value"]))
+def _normalizes(masks: Masks, op: LayerNormOp) -> None:
+    if op.values()["feature_axis"] % len(spec_of(op.x).shape) in masks.tails(op.x):
+        raise Refused("layer_norm along a dimension with a tail")
 
 
 def _accumulates(masks: Masks, op: CumulativeSumOp | CumulativeOp) -> None:
-    if op.values()["reverse"]:
-        _demand_static(masks, op, [op.values()["axis"]])
+    """Begin at the end of a padded array with what changes nothing."""
+    values = op.values()
+    if values["reverse"]:
+        kind = values["kind"] if isinstance(op, CumulativeOp) else "sum"
+        _mask_along(masks, op, neutral(kind, spec_of(op.x).dtype))
+
+
+def _sorts(masks: Masks, op: SortOp) -> None:
+    _mask_along(masks, op, _last(spec_of(op.x).dtype, op.values()["descending"]))
+
+
+def _selects(masks: Masks, op: TopKOp) -> None:
+    _mask_along(masks, op, _last(spec_of(op.x).dtype, op.values()["largest"]))
+
+
+def _last(dtype: PtirDType, descending: bool) -> float:
+    """Return what comes after all else in an order in which NaN is greater than all numbers, and equals keep theirs."""
+    return neutral("max", dtype) if descending else float("nan") if dtype in WIDE_FLOATS else neutral("min", dtype)
+
+
+def _mask_along(masks: Masks, op: CumulativeSumOp | CumulativeOp | SortOp | TopKOp, number: float) -> None:
+    axis: int = op.values()["axis"] % len(spec_of(op.x).shape)
+    replace_operand(op, 0, masks.masked(op, op.x, [a for a in masks.tails(op.x) if a == axis], number))
 
 
 def _reduces(masks: Masks, op: ReduceOp) -> None:
@@ -178,7 +174,7 @@ def _measures(masks: Masks, op: DimensionSizeOp) -> None:
     axis: int = op.values()["axis"]
     dim = spec_of(op.x).shape[axis]
     if isinstance(dim, str):
-        op.result.replace_all_uses_with(masks.sizes[dim])
+        op.result.replace_all_uses_with(masks.size(op, dim))
 
 
 ROWS: dict[type[PtirOp], Row] = {
@@ -194,12 +190,14 @@ ROWS: dict[type[PtirOp], Row] = {
     TransposeOp: _stays,
     IotaOp: _stays,
     ReshapeOp: _reshapes,
-    SliceOp: _slices,
-    ConcatOp: _along_static("axis"),
-    PadOp: _pads,
-    ReverseOp: _along_static("axes"),
-    SortOp: _along_static("axis"),
-    LayerNormOp: _along_static("feature_axis"),
+    SliceOp: slices,
+    StridedSliceOp: steps,
+    ConcatOp: concatenates,
+    PadOp: pads,
+    ReverseOp: reverses,
+    SortOp: _sorts,
+    TopKOp: _selects,
+    LayerNormOp: _normalizes,
     CumulativeSumOp: _accumulates,
     CumulativeOp: _accumulates,
     ReduceOp: _reduces,

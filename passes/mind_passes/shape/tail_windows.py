@@ -47,9 +47,7 @@ from ..ptir.construct import (
     where,
 )
 from .tail_masks import Masks
-
-Put = Callable[[Value], SSAValue]
-"""Inserts a new op, and the new ones that it uses, and returns its result."""
+from .tail_sizes import Put
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ def windows(masks: Masks, op: DynamicSliceOp | DynamicUpdateSliceOp) -> None:
     elif not window.moved:
         op.operands = [op.x, window.start]
     else:
-        found = _slice(put, op.x, window.start, sizes)
+        found = window_of(put, op.x, window.start, sizes)
         high = [size if i in window.moved else 0 for i, size in enumerate(sizes)]
         none = [0] * len(sizes)
         op.operands = [put(parts.pad(found, none, high, none)), window.distance]
@@ -88,11 +86,11 @@ def _window(masks: Masks, put: Put, start: SSAValue, shape: Sequence[Dim], sizes
     def last(extent: Callable[[Dim], Value]) -> SSAValue:
         """The last start of a window that fits, where extents are these."""
         each = [scalar(0, SI64) if w else sub(extent(n), extent(m)) for n, m, w in zip(shape, sizes, whole, strict=True)]
-        return _vector(put, each)
+        return vector(put, each)
 
     given = put(cast(start, SI64))
     not_negative = put(elementwise(MaximumOp, given, full(0, given)))
-    exact = put(elementwise(MinimumOp, not_negative, last(lambda n: scalar(n, SI64) if isinstance(n, int) else masks.sizes[n])))
+    exact = put(elementwise(MinimumOp, not_negative, last(lambda n: masks.sizes.of(n, put))))
     if not moved:
         return Window(exact, exact, moved)
     fitting = put(elementwise(MinimumOp, exact, last(_bound)))
@@ -112,24 +110,26 @@ def _moved_update(masks: Masks, put: Put, op: DynamicUpdateSliceOp, window: Wind
     low = [size if i in window.moved else 0 for i, size in enumerate(sizes)]
     none = [0] * len(sizes)
     wide = put(parts.pad(op.update, low, none, none))
-    first = _vector(put, [_bound(n) for n in low])
-    update = _slice(put, wide, put(sub(first, window.distance)), sizes)
+    first = vector(put, [_bound(n) for n in low])
+    update = window_of(put, wide, put(sub(first, window.distance)), sizes)
     inside: SSAValue | None = None
     for axis, name in window.moved.items():
         place = make(IotaOp, type=typed(SI64, sizes), shape=sizes, dtype=SI64, axis=axis)
         entry = make(SliceOp, window.distance, type=typed(SI64, (1,)), starts=(axis,), sizes=(1,))
         place = put(sub(place, broadcast(reshape(entry, ()), sizes)))
         after = put(compare("greater_equal", place, full(0, place)))
-        within = put(elementwise(AndOp, after, compare("less", place, broadcast(masks.sizes[name], sizes))))
+        within = put(elementwise(AndOp, after, compare("less", place, broadcast(masks.sizes.of(name, put), sizes))))
         inside = within if inside is None else put(elementwise(AndOp, inside, within))
     assert inside is not None
-    return put(where(inside, update, _slice(put, op.x, window.start, sizes)))
+    return put(where(inside, update, window_of(put, op.x, window.start, sizes)))
 
 
-def _slice(put: Put, x: SSAValue, start: SSAValue, sizes: Sequence[Dim]) -> SSAValue:
+def window_of(put: Put, x: SSAValue, start: SSAValue, sizes: Sequence[Dim]) -> SSAValue:
+    """Return the window of some sizes from a start, which fits."""
     return put(make(DynamicSliceOp, x, start, type=typed(spec_of(x).dtype, tuple(sizes)), sizes=tuple(sizes)))
 
 
-def _vector(put: Put, entries: Sequence[Value]) -> SSAValue:
+def vector(put: Put, entries: Sequence[Value]) -> SSAValue:
+    """Return numbers as a vector."""
     found = [put(reshape(entry, (1,))) for entry in entries]
     return found[0] if len(found) == 1 else put(make(ConcatOp, *found, type=typed(SI64, (len(found),)), axis=0))

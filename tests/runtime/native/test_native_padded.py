@@ -15,6 +15,7 @@ import mind_runtime
 from mind_runtime.background import WORKER
 from mind_runtime.padded import upper_bound
 from mind_runtime.specialized import TIMED, SizeState
+from mind_tools import frontends
 from native_calls import compiled, failure
 
 MOST = 40
@@ -121,11 +122,52 @@ def test_a_bound_beyond_what_is_declared_is_not_used() -> None:
 
 
 def test_a_program_that_cannot_be_masked_says_why() -> None:
-    text = ma.trace(lambda x: ma.flip(x, axis=0), ma.spec(("T",), ma.float32, name="x"), name="f")
+    text = ma.trace(lambda x: ma.reshape(x, (-1,)), ma.spec(("T", 3), ma.float32, name="x"), name="f")
     program = compiled(text, specialize=LATER)
-    x = np.arange(9, dtype=np.float32)
-    np.testing.assert_array_equal(program(x), x[::-1])
-    assert any("no program for padded sizes: " in line and "reverse" in line for line in program.explain())
+    x = np.arange(27, dtype=np.float32).reshape(9, 3)
+    np.testing.assert_array_equal(program(x), x.reshape(-1))
+    assert any("no program for padded sizes: " in line and "reshape" in line for line in program.explain())
+
+
+CACHED = """module attributes {ptir.spec_version = "ptir.v0.4"} {
+  func.func @f(%k: tensor<?xf32, "T">, %old: tensor<?xf32, "P">, %mask: tensor<?xf32, "P+T">)
+      -> (tensor<?xf32, "P+T">, tensor<f32>, tensor<?xf32, "T-1">) {
+    %every = ptir.concat %old, %k axis = 0 : (tensor<?xf32, "P">, tensor<?xf32, "T">) -> tensor<?xf32, "P+T">
+    %masked = ptir.mul %every, %mask : tensor<?xf32, "P+T">
+    %sum = ptir.reduce %masked kind = sum axes = [0] keepdims = false : tensor<?xf32, "P+T"> -> tensor<f32>
+    %rest = ptir.slice %k starts = [1] sizes = ["T-1"] : tensor<?xf32, "T"> -> tensor<?xf32, "T-1">
+    func.return %masked, %sum, %rest : tensor<?xf32, "P+T">, tensor<f32>, tensor<?xf32, "T-1">
+  }
+}"""
+
+
+def test_sizes_that_are_expressions() -> None:
+    """Of inputs and of results, and where one of them is 0."""
+    program = compiled(frontends.parse(CACHED), specialize=LATER)
+    rng = np.random.default_rng(0)
+    served = 0
+    for t, p in ((1, 3), (1, 5), (3, 1), (5, 3), (7, 9), (8, 16)):
+        k, old, mask = (rng.standard_normal(n).astype(np.float32) for n in (t, p, p + t))
+        served += compile_class(program, [k, old, mask]) is not None
+        masked = np.concatenate([old, k]) * mask
+        for ours, theirs in zip(program(k, old, mask), (masked, masked.sum(), k[1:]), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+    assert served == 5
+    assert len(program.classes._masked.by_sizes) == 5
+
+
+def test_an_index_beyond_a_size_is_named_with_the_size() -> None:
+    """The program of the class refuses it, though it is inside of the bound; the message is that of the size."""
+    specs = [ma.spec(("T",), ma.float32, name="x"), ma.spec(("B",), ma.int32, name="i")]
+    text = ma.trace(lambda x, i: ma.ptir.take(x, i), *specs, name="f")
+    program = compiled(text, specialize=LATER)
+    x, i = np.arange(9, dtype=np.float32), np.array([8, 3, 0], np.int32)
+    assert compile_class(program, [x, i]) is not None
+    assert program(x, i).tolist() == [8, 3, 0]
+    i[1] = 9
+    found = failure(program, x, i)
+    assert found.code == "E6001"
+    assert str(found) == str(failure(mind_runtime.compile(text, specialize="max_programs=0"), x, i))
 
 
 def test_failures_are_those_of_the_sizes() -> None:

@@ -1,0 +1,104 @@
+"""
+The sizes of dimensions as numbers at run time: of names those that are inputs, of expressions what is computed of these.
+
+A padded array must hold all elements of each size, so an expression may not fall where one of its names grows: of `T-1` and
+`P+T` the bound is the greatest value, of `8-T` it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from xdsl.ir import SSAValue
+
+from mind_dialect.extents import Extent, Facts, TooLarge
+from mind_dialect.extents.dims import add_dims, extent_of, names_in, substituted
+from mind_dialect.extents.expr import Atom
+from mind_dialect.ptir import AddOp, DivOp, MaximumOp, MulOp, SubOp
+from mind_dialect.ptir.types import SI64
+from mind_dialect.ptir_shapes import UNKNOWN, Dim
+
+from ..ptir.construct import Value, cast, compare, elementwise, mul, scalar, sub
+
+Put = Callable[[Value], SSAValue]
+"""Inserts a new op, and the new ones that it uses, and returns its result."""
+
+
+class Refused(Exception):
+    """Why an op cannot be masked."""
+
+
+@dataclass
+class Sizes:
+    """The sizes of dimensions of a block, each computed before the first op that needs it."""
+
+    inputs: Mapping[str, SSAValue]
+    _known: dict[Dim, SSAValue] = field(default_factory=dict[Dim, SSAValue])
+    _grows: set[Dim] = field(default_factory=set[Dim])
+
+    def demand_growing(self, n: Dim, what: str = "a dimension") -> None:
+        """Refuse a dimension whose bound may not hold each of its sizes, or whose size is not known."""
+        if isinstance(n, int) or n in self.inputs or n in self._grows:
+            return
+        if n == UNKNOWN or any(name not in self.inputs for name in names_in(n)):
+            raise Refused(f"{what} is {n}, expected one of the names, an expression of them or a number")
+        facts = _facts(n)
+        for name in names_in(n):
+            if not _is_at_least(facts, substituted(n, {name: add_dims(name, 1)}), n):
+                raise Refused(f"{what} is {n}, which is not known to grow with {name}")
+        self._grows.add(n)
+
+    def is_positive(self, n: Dim) -> bool:
+        """Return whether a dimension has an element for all sizes of its names."""
+        return n > 0 if isinstance(n, int) else _is_at_least(_facts(n), n, 1)
+
+    def of(self, n: Dim, put: Put) -> SSAValue:
+        """Return the size of a dimension, a number in si64."""
+        if isinstance(n, str) and n in self.inputs:
+            return self.inputs[n]
+        if n not in self._known:
+            self._known[n] = put(self._computed(extent_of(n), put))
+        return self._known[n]
+
+    def _computed(self, e: Extent, put: Put) -> Value:
+        total: Value | None = None
+        for monomial, coefficient in e.sorted_terms:
+            term: Value = scalar(coefficient, SI64)
+            for i, factor in enumerate(monomial):
+                value = self._atom(factor, put)
+                term = value if i == 0 and coefficient == 1 else mul(put(term), value)
+            total = term if total is None else elementwise(AddOp, put(total), put(term))
+        return scalar(0, SI64) if total is None else total
+
+    def _atom(self, a: Atom, put: Put) -> SSAValue:
+        if a.kind == "name":
+            return self.inputs[a.text]
+        first, *rest = [put(self._computed(e, put)) for e in a.args]
+        if a.kind == "max":
+            for each in rest:
+                first = put(elementwise(MaximumOp, first, each))
+            return first
+        return _rounded_down(first, rest[0], put)
+
+
+def _rounded_down(x: SSAValue, divisor: SSAValue, put: Put) -> SSAValue:
+    """Return the quotient by a positive number, rounded down; that of `div` is cut towards 0."""
+    quotient = put(elementwise(DivOp, x, divisor))
+    rest = put(elementwise(SubOp, x, elementwise(MulOp, quotient, divisor)))
+    return put(sub(quotient, cast(compare("less", rest, scalar(0, SI64)), SI64)))
+
+
+def _facts(n: Dim) -> Facts:
+    """Return what is known of the names in a dimension: sizes are at least 1."""
+    facts = Facts()
+    for name in names_in(n):
+        facts.assume_range(name, 1)
+    return facts
+
+
+def _is_at_least(facts: Facts, a: Dim, b: Dim) -> bool:
+    try:
+        return UNKNOWN not in (a, b) and facts.ge(extent_of(a), extent_of(b)) is True
+    except TooLarge:
+        return False
