@@ -51,12 +51,12 @@ from mind_dialect.ptir import (
 from mind_dialect.ptir.elementwise import DivisionOp
 from mind_dialect.ptir.legal import WIDE_FLOATS
 from mind_dialect.ptir.types import PtirDType
-from mind_dialect.ptir_shapes import Dims
 
 from ..ptir.building import axes_of_reduction, spec_of
 from .tail_indexing import looks_up, reduces_segments, scatters_elements, scatters_windows
 from .tail_masks import Masks, neutral, replace_operand
 from .tail_moves import concatenates, pads, reverses, slices, steps
+from .tail_reshapes import reshapes
 from .tail_sizes import Refused
 from .tail_windows import windows
 
@@ -90,25 +90,6 @@ def _exponential(masks: Masks, op: ExpOp) -> None:
     most = found.rhs.owner.x.owner
     if isinstance(most, ReduceOp) and most.values()["kind"] == "max" and most.values()["keepdims"] and most.x is found.lhs:
         masks.vanishing[op.result] = frozenset(a for a in axes_of_reduction(most) if a in masks.tails(op.result))
-
-
-def _reshapes(masks: Masks, op: ReshapeOp) -> None:
-    """Demand that a reshape moves no element across an axis with a tail: between two such the counts are equal."""
-    given, made = (_runs(spec_of(v).shape) for v in (op.x, op.result))
-    if given != made:
-        raise Refused("reshape merges or splits a dimension with a tail")
-
-
-def _runs(shape: Dims) -> list[int | str]:
-    found: list[int | str] = [1]
-    for n in shape:
-        if isinstance(n, int):
-            last = found[-1]
-            assert isinstance(last, int)
-            found[-1] = last * n
-        else:
-            found += [n, 1]
-    return found
 
 
 def _normalizes(masks: Masks, op: LayerNormOp) -> None:
@@ -189,7 +170,7 @@ ROWS: dict[type[PtirOp], Row] = {
     BroadcastToOp: _stays,
     TransposeOp: _stays,
     IotaOp: _stays,
-    ReshapeOp: _reshapes,
+    ReshapeOp: reshapes,
     SliceOp: slices,
     StridedSliceOp: steps,
     ConcatOp: concatenates,

@@ -93,11 +93,11 @@ def _window(masks: Masks, put: Put, start: SSAValue, shape: Sequence[Dim], sizes
     exact = put(elementwise(MinimumOp, not_negative, last(lambda n: masks.sizes.of(n, put))))
     if not moved:
         return Window(exact, exact, moved)
-    fitting = put(elementwise(MinimumOp, exact, last(_bound)))
+    fitting = put(elementwise(MinimumOp, exact, last(bound)))
     return Window(fitting, put(sub(exact, fitting)), moved)
 
 
-def _bound(n: Dim) -> Value:
+def bound(n: Dim) -> Value:
     """Return the extent that a dimension has, of a padded array the bound."""
     if isinstance(n, int):
         return scalar(n, SI64)
@@ -110,7 +110,7 @@ def _moved_update(masks: Masks, put: Put, op: DynamicUpdateSliceOp, window: Wind
     low = [size if i in window.moved else 0 for i, size in enumerate(sizes)]
     none = [0] * len(sizes)
     wide = put(parts.pad(op.update, low, none, none))
-    first = vector(put, [_bound(n) for n in low])
+    first = vector(put, [bound(n) for n in low])
     update = window_of(put, wide, put(sub(first, window.distance)), sizes)
     inside: SSAValue | None = None
     for axis, name in window.moved.items():

@@ -202,6 +202,28 @@ CASES: dict[str, tuple[Any, list[Spec]]] = {
     "gradient of a sort": (ma.grad(lambda x: ma.sum(ma.sort(x, axis=0) ** 3)), [T3]),
     "gradient of a reverse": (ma.grad(lambda x: ma.sum(ma.flip(x, axis=0)[1:] ** 3)), [T3]),
     "size of an expression": (lambda x: x * ma.sum(ma.ones_like(x[1:])), [T]),
+    "merge": (lambda x: ma.reshape(x, (-1,)), [T3]),
+    "merge with a size after": (lambda x: ma.reshape(x, (-1,)), [((3, "T"), "float32")]),
+    "merge of two": (lambda x: ma.reshape(x, (-1, 2)), [BT]),
+    "merge of all": (lambda x: ma.reshape(x, (-1,)), [BT]),
+    "merge of three": (lambda x: ma.reshape(x, (-1, 2)), [(("B", 3, "T", 2), "float32")]),
+    "split": (lambda x: ma.reshape(x[:, :2], (2 * x.shape[0], 1)), [T3]),
+    "split again": (
+        lambda x: ma.reshape(ma.exp(ma.reshape(x, (-1, 2))) @ ma.ones((2, 6)), (*x.shape[:2], 2, 3)),
+        [BT],
+    ),
+    "split otherwise": (lambda x: ma.reshape(x, (x.shape[1], x.shape[0], 2)), [BT]),
+    "sum of a merge": (lambda x: ma.sum(ma.reshape(x, (-1, 2)), axis=0), [BT]),
+    "rows of heads": (lambda x: ma.reshape(ma.permute_dims(x, (0, 2, 1, 3)), (-1, 6)), [(("B", 3, "T", 2), "float32")]),
+    "gradient of a merge": (ma.grad(lambda x: ma.sum(ma.reshape(x, (-1, 2))[1:] ** 3)), [BT]),
+    "cross entropy": (
+        ma.grad(
+            lambda x, i: (
+                -ma.mean(ma.take_along_axis(ma.log(softmax(ma.reshape(x, (-1, 2)), -1)), ma.reshape(i % 2, (-1, 1)), axis=1))
+            )
+        ),
+        [BT, (("B", "T"), "int32")],
+    ),
     "positions": (lambda x: x + ma.ptir.iota(shape=(x.shape[0],), dtype=ma.float32, axis=0), [T]),
     "size": (lambda x: x / ma.sum(ma.ones_like(x)), [T]),
 }
@@ -396,8 +418,6 @@ def test_parts_of_a_softmax_that_are_not_finite(case: str) -> None:
 
 
 REFUSED: dict[str, tuple[Any, list[Spec], str]] = {
-    "merge": (lambda x: ma.reshape(x, (-1,)), [T3], "reshape merges or splits a dimension with a tail"),
-    "split": (lambda x: ma.reshape(x[:, :2], (2 * x.shape[0], 1)), [T3], "reshape merges or splits a dimension with a tail"),
     "rest of a table": (
         lambda x, y: x[y.shape[0] :],
         [((7,), "float32"), T],
