@@ -20,6 +20,7 @@ from ..launch.views import Ints
 from . import costs
 from .memory import Access
 from .nontemporal import passing
+from .slides import Clip
 from .steps import NativeStep
 from .target_info import TargetInfo
 from .views import Buffer, View
@@ -46,6 +47,10 @@ class Group(NativeStep):
     """Of a part of a reduction: the axes that are reduced in its shape; results lie as they are accumulated."""
     limited: frozenset[int] = frozenset()
     """Axes that sizes limit: units of work are runs along them."""
+    clips: Sequence[Clip] = ()
+    """Windows that reach beyond the inputs, which are read inside alone."""
+    keeps_lanes: bool = False
+    """True if lanes run along results, so that each adds up in the order of what is reduced."""
 
     @property
     def axes(self) -> Ints:
@@ -76,7 +81,7 @@ class Group(NativeStep):
 
     def key(self) -> Hashable:
         numbers: dict[SSAValue, int] = {}
-        parts: list[Hashable] = [self.shape, self.axes, self.partial is None, self.limited]
+        parts: list[Hashable] = [self.shape, self.axes, self.partial is None, self.limited, tuple(self.clips), self.keeps_lanes]
         for value in self.inputs:
             numbers[value] = len(numbers)
             parts.append(read_type(value.type).dtype)

@@ -12,8 +12,9 @@ from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import I1, Kind, PtirDType, tensor_type
 
+from .clipped_windows import expand_clipped, match_clipped
 from .demanded import shape_of
-from .patterns import Builder, fill_of, row
+from .patterns import Builder, KernelPattern, fill_of, row
 from .reasons import rounded_each_step, unsupported
 from .reductions import end_of
 from .target_info import TargetInfo
@@ -129,6 +130,7 @@ def _reduce_window(build: Builder, op: ptir.ReduceWindowOp) -> None:
 WINDOWS = (
     row("pad", ptir.PadOp, _pad),
     row("windows", ptir.ExtractPatchesOp, _extract_patches),
+    KernelPattern("clipped windows", (ptir.ReduceWindowOp,), match_clipped, expand_clipped, _why_no_windows),
     row("windows", ptir.ReduceWindowOp, _reduce_window, _why_no_windows),
 )
 """Their rows."""

@@ -8,7 +8,7 @@ work are iterations of the outermost loops, and runs along the lanes where those
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -29,6 +29,7 @@ from .nest import axes_of, lane_axis
 from .nontemporal import twice
 from .places import Indexes, Place, Places, Spot
 from .reductions import addend, combine, finished, fold, identity
+from .slides import window_bounds
 from .target_info import TargetInfo
 
 CHUNK, NARROWEST = 1 << 14, 512
@@ -46,11 +47,17 @@ class Nest(Places):
     """The loops of one group, on their way into a function."""
 
     def __init__(self, f: Function, host: TargetInfo, group: Group, sites: Sites):
-        axes = axes_of(group.shape, group.axes, [v.strides for v in group.views], group.limited)
+        clipped = {a + k for clip in group.clips for a in (clip.place, clip.window) for k in (0, 1)}
+        axes = axes_of(group.shape, group.axes, [v.strides for v in group.views], group.limited | clipped)
         super().__init__(f, host, sites, axes, group.origin[0] if group.origin else None)
         self.group = group
         self.width = self.lane_count()
-        self.along = lane_axis(self.axes, self.width)
+        of = {axis.first: i for i, axis in enumerate(self.axes)}
+        self.clips = {of[clip.window]: (of.get(clip.place), clip.slide) for clip in group.clips}
+        """By axis of places in windows: the axis along which these windows move, if it has several places, and how."""
+        excluded = {i for window, (place, _) in self.clips.items() for i in (window, place)}
+        excluded.update(i for i, axis in enumerate(self.axes) if axis.reduced and group.keeps_lanes)
+        self.along = lane_axis(self.axes, self.width, excluded)
         extent = self.extent
         self.width = min(self.width, 1 << (extent - 1).bit_length())
         self.unroll = max(1, min(self.vectors_a_iteration(), extent // self.width))
@@ -104,6 +111,8 @@ class Nest(Places):
         every = self.spots(group.views, [identifier(v.name_hint or "v") for v in values])
         first, second = len(group.inputs), len(group.inputs) + len(group.outputs)
         self.inputs, self.outputs, self.totals = every[:first], every[first:second], every[second:]
+        for spot in self.inputs:
+            spot.shift = -sum(slide.low * (spot.strides[i] // slide.dilation) for i, (_, slide) in self.clips.items())
 
     # Loops
 
@@ -196,18 +205,31 @@ class Nest(Places):
 
         self.f.loop(low, high, 1, body, hint=_NAMES[min(i, 5)])
 
+    def bounds(self, order: Sequence[int], at: Indexes) -> dict[int, tuple[str, str]]:
+        """Emit the bounds of the loops over some axes, given the indices of others: windows are read inside of operands."""
+        found = {i: ("0", str(self.axes[i].extent)) for i in order}
+        for i, (place, slide) in self.clips.items():
+            start = "0" if place is None else self.f.mul(at[place], slide.stride)
+            found[i] = window_bounds(self.f, slide, self.f.add(start, str(-slide.low)))
+        return found
+
     def carried(
-        self, order: Sequence[int], at: Indexes, inner: Callable[[Indexes, Sequence[str]], list[str]], state: Sequence[str]
+        self,
+        order: Sequence[int],
+        at: Indexes,
+        inner: Callable[[Indexes, Sequence[str]], list[str]],
+        state: Sequence[str],
+        bounds: Mapping[int, tuple[str, str]],
     ) -> list[str]:
-        """As `loops`, with values that go from iteration to iteration."""
+        """As `loops` between some bounds, with values that go from iteration to iteration."""
         if not order:
             return inner(at, state)
         i, rest = order[0], order[1:]
 
         def body(index: str, /, *values: str) -> list[str]:
-            return self.carried(rest, {**at, i: index}, inner, values)
+            return self.carried(rest, {**at, i: index}, inner, values, bounds)
 
-        return self.f.loop("0", str(self.axes[i].extent), 1, body, self.typed(state), _NAMES[min(i, 5)])
+        return self.f.loop(*bounds[i], 1, body, self.typed(state), _NAMES[min(i, 5)])
 
     def typed(self, state: Sequence[str]) -> list[tuple[str, str]]:
         """Accumulators with their types, those of one reduction next to each other."""
@@ -255,6 +277,7 @@ class Nest(Places):
     def columns(self, at: Indexes) -> None:
         """Reductions with the lanes along a kept axis: a vector of results at a time."""
         order = [i for i, a in enumerate(self.axes) if a.reduced]
+        bounds = self.bounds(order, at)
 
         def body(index: str, every: list[Lanes]) -> None:
             def iteration(inner: Indexes, values: Sequence[str]) -> list[str]:
@@ -263,7 +286,7 @@ class Nest(Places):
                 return self.accumulate(found, every, values)
 
             state = [identity(every[0], r) for r, _ in self.group.reductions for _ in every]
-            totals = self.carried(order, {}, iteration, state)
+            totals = self.carried(order, {}, iteration, state, bounds)
             places = self.places(self.totals, at)
             for k, (reduction, _) in enumerate(self.group.reductions):
                 for u, lanes in enumerate(every):
@@ -277,7 +300,7 @@ class Nest(Places):
         order = [i for i, a in enumerate(self.axes) if a.reduced and i != self.along]
         reductions = self.group.reductions
         state = [identity(self.lanes(), r) for r, _ in reductions for _ in range(self.unroll)]
-        totals = self.carried(order, {}, lambda inner, values: self.row({**at, **inner}, values), state)
+        totals = self.carried(order, {}, lambda inner, values: self.row({**at, **inner}, values), state, self.bounds(order, at))
         for place, (k, (reduction, _)) in zip(self.places(self.totals, at), enumerate(reductions), strict=True):
             lanes = self.lanes()
             lanes.hint = identifier(reduction.result.name_hint or "sum")

@@ -49,7 +49,7 @@ def axes_of(
     return found
 
 
-def lane_axis(axes: Sequence[Axis], lanes: int) -> int | None:
-    """The axis that costs least to run lanes along, the last one of equals; None if there is none."""
-    places = sorted(range(len(axes)), key=lambda i: (*axes[i].cost(lanes), -i))
+def lane_axis(axes: Sequence[Axis], lanes: int, without: Collection[int | None] = ()) -> int | None:
+    """The axis that costs least to run lanes along, the last one of equals, `without` some; None if there is none."""
+    places = sorted([i for i in range(len(axes)) if i not in without], key=lambda i: (*axes[i].cost(lanes), -i))
     return places[0] if places else None

@@ -23,6 +23,7 @@ from .failures import Sites
 from .groups import Group
 from .ir import LlvmModule
 from .loops import ENOUGH, Nest
+from .target_info import TargetInfo
 from .values import Values
 from .views import Use, View, whole
 
@@ -51,10 +52,14 @@ class AxisCut:
         return self.count + bool(self.rest)
 
 
+def is_cut_up(host: TargetInfo, group: Group) -> bool:
+    """Return whether a group has reductions, too few units of work, and much to do."""
+    return _axis_cut(host, group) is not None
+
+
 def cut_up(values: Values, group: Group) -> list[Group]:
-    """A group as the groups that do its work: itself, unless it has reductions, too few units of work, and much to do."""
-    is_long = group.reductions and prod(group.shape) and group.cost(values.host) >= LEAST_WORK
-    cut = _axis_cut(values, group) if is_long else None
+    """A group as the groups that do its work: itself, unless it is cut up."""
+    cut = _axis_cut(values.host, group)
     if cut is None:
         return [group]
     kept = tuple(n for a, n in enumerate(group.shape) if a not in group.axes)
@@ -68,9 +73,12 @@ def cut_up(values: Values, group: Group) -> list[Group]:
     return [*found, _fold(values, group, totals, kept)]
 
 
-def _axis_cut(values: Values, group: Group) -> AxisCut | None:
-    """Return the axis cut of a group, if one is worth it."""
-    nest = Nest(LlvmModule("").function("", "i64", []), values.host, group, Sites())
+def _axis_cut(host: TargetInfo, group: Group) -> AxisCut | None:
+    """Return the axis cut of a group, if one is worth it; clipped windows differ from place to place, and are not cut."""
+    is_long = group.reductions and prod(group.shape) and group.cost(host) >= LEAST_WORK
+    if group.clips or not is_long:
+        return None
+    nest = Nest(LlvmModule("").function("", "i64", []), host, group, Sites())
     reduced = [a for a in group.axes if group.shape[a] > 1]
     rows = prod(group.shape[a] for a in reduced)
     wanted = min(-(-ENOUGH // nest.units), prod(group.shape) // (LEAST_PART * nest.units), rows // LEAST_ROWS)

@@ -35,6 +35,8 @@ class Spot:
     strides: list[int]
     base: str
     lookups: list[tuple[Lookup, Spot]]
+    shift: int = 0
+    """Elements from the first one of the view to that at the indices 0: below 0 where windows begin before it."""
 
     @property
     def in_memory(self) -> bool:
@@ -106,7 +108,7 @@ class Places:
     def place(self, spot: Spot, at: Indexes) -> Place:
         """Return the place of a spot at some indices."""
         view = spot.view
-        index = str(view.offset) if isinstance(view.base, Indices) else "0"
+        index = str(view.offset) if isinstance(view.base, Indices) else str(spot.shift)
         for i, stride in enumerate(spot.strides):
             if i in at and stride:
                 index = self.f.add(index, self.f.mul(at[i], stride))

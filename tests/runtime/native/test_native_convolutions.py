@@ -23,9 +23,10 @@ from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, UI8, UI16, PtirDType
 from mind_lowering import code_cache as cache
 from mind_lowering.native import Entry
-from mind_lowering.native.convolutions.convolution import Slide, choose
+from mind_lowering.native.convolutions.convolution import choose
 from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE
 from mind_lowering.native.program import lower, prepared
+from mind_lowering.native.slides import Slide
 from mind_lowering.native.target_info import TARGETS
 from mind_runtime.native import jit
 from native_text import inner_loops, load_backwards, multiplications, spills

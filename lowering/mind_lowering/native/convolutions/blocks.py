@@ -15,8 +15,9 @@ from math import prod
 from mind_dialect import ptir
 
 from ..demanded import shape_of
+from ..slides import Slide
 from ..target_info import TargetInfo
-from .convolution import ENOUGH, UNIT, Convolution, Slide
+from .convolution import ENOUGH, UNIT, Convolution
 
 LONG = 64
 """Places of a long window, at least."""

@@ -19,6 +19,7 @@ from mind_dialect.ptir.types import Kind, PtirDType
 from ...launch.views import Ints
 from ..memory import Access
 from ..products.chain import BeginFinish, Epilogue
+from ..slides import Slide
 from ..steps import NativeStep
 from ..target_info import TargetInfo
 from ..views import Buffer, View, form
@@ -32,53 +33,6 @@ ENOUGH = 12
 """Units of work, so that some threads have about equally much to do."""
 UNIT = 4 << 20
 """Multiplications in a unit of work, about: some 50 microseconds."""
-
-
-@dataclass(frozen=True)
-class Slide:
-    """Movement of a window along one axis of the image."""
-
-    extent: int
-    """Of the image."""
-    places: int
-    window: int
-    stride: int
-    dilation: int
-    low: int
-    """Padding before the image."""
-    blocks: int = 1
-    """Into how many blocks, of `window` places each, a longer window is cut."""
-
-    @property
-    def taps(self) -> int:
-        """Return the number of places of the window in all blocks."""
-        return self.window * self.blocks
-
-    @property
-    def edges(self) -> int:
-        """
-        Return the number of places of the window that are beyond the image somewhere.
-
-        >>> [Slide(56, 3, n, 1, 1, 1).edges for n in (3, 56)]
-        [1, 2]
-        """
-        return self.taps - max(0, self.inside(self.places - 1)[1] - self.inside(0)[0])
-
-    def inside(self, place: int) -> tuple[int, int]:
-        """
-        The places of the window that are in the image, from the first to before the end.
-
-        >>> [Slide(5, 3, 3, 2, 1, 1).inside(p) for p in range(3)]
-        [(1, 3), (0, 3), (0, 2)]
-        """
-        start = place * self.stride - self.low
-        first = min(self.taps, max(0, -(start // self.dilation)))
-        return first, max(first, min(self.taps, -((start - self.extent) // self.dilation)))
-
-    @property
-    def is_inside(self) -> bool:
-        """Return whether all windows are inside of the image."""
-        return all(self.inside(place) == (0, self.taps) for place in (0, self.places - 1))
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from math import prod
 from ..failures import Sites
 from ..ir import Function
 from ..kernel_text import unflattened
+from ..slides import Slide, window_bounds
 from ..target_info import TargetInfo
-from .convolution import EmittedConvolution, Slide
+from .convolution import EmittedConvolution
 from .padding import Border, has_border
 from .sums import Taps
 from .tile import ConvolutionTile, emit_tile
@@ -146,19 +147,6 @@ class _ConvolutionLoops:
         if tile not in self.known:
             self.known[tile] = emit_tile(self.f, self.host, self.it, tile, self.sites)
         return self.known[tile]
-
-
-def window_bounds(f: Function, slide: Slide, begin: str) -> tuple[str, str]:
-    """Emit the bounds that `Slide.inside` gives for a window that begins at a place of the image."""
-
-    def steps(x: str) -> str:
-        """Emit the number of steps of the window that it takes to pass `x`, within the window."""
-        x = f.call("llvm.smax.i64", "i64", ("i64", x), ("i64", "0"))
-        if slide.dilation > 1:
-            x = f.op(f"udiv i64 {f.add(x, str(slide.dilation - 1))}, {slide.dilation}", "steps")
-        return f.call("llvm.smin.i64", "i64", ("i64", x), ("i64", str(slide.window)), hint="bound")
-
-    return steps(f.op(f"sub nsw i64 0, {begin}", "before")), steps(f.op(f"sub nsw i64 {slide.extent}, {begin}", "left"))
 
 
 def runs_of(convolution: EmittedConvolution) -> list[tuple[int, int, int, Taps | None]]:

@@ -18,9 +18,9 @@ from mind_dialect import ptir
 
 from ...launch.views import Ints
 from ..demanded import shape_of
+from ..slides import Slide
 from ..views import View, window
 from .blocks import is_long
-from .convolution import Slide
 
 MOST_PHASES = 16
 """Kernels that one convolution becomes, at most: each is code of its own."""

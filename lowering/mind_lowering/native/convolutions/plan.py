@@ -32,10 +32,11 @@ from ..products.chain import Epilogue, stored_in
 from ..products.kernels import ProductStep
 from ..products.product import TOTALS, Product
 from ..reasons import rounded_each_step, unsupported
+from ..slides import Slide
 from ..target_info import TargetInfo
 from ..views import Buffer, Use, View, broadcast, filled, whole, window
 from .blocks import in_blocks, is_long
-from .convolution import Convolution, ConvolutionStep, Slide, choose
+from .convolution import Convolution, ConvolutionStep, choose
 from .phases import Phase, phases_of, why_no_phases
 
 FEW_TILES = 8
