@@ -1,23 +1,25 @@
 """
-Reductions of windows that reach beyond their operand, without a copy of it that has a border.
+Reductions of windows that reach beyond their operand, or over holes in it, without a copy of it that has a border or holes.
 
-Padding holds the identity of the reduction, so it is skipped, and the order of what is read does not change. Loops over the
-places of a window have bounds that depend on the window (`Nest.bounds`). A vector, however, reads neighbouring windows at one
-place: where lanes run along an axis with padding, the windows inside of the operand form one kernel, and each of the few others
-forms one.
+Padding and holes hold the identity of the reduction, so they are skipped, and the order of what is read does not change. Loops
+over the places of a window have bounds that depend on the window (`Nest.bounds`). A vector, however, reads neighbouring windows
+at one place: where lanes run along an axis with padding, the windows inside of the operand form one kernel, and each of the few
+others forms one. With a base dilation, results at equal places modulo it are a phase, whose windows have no holes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from math import inf
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import inf, prod
 
 from xdsl.ir import Block
 
 from mind_dialect import ptir
+from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import Kind, PtirDType, tensor_type
+from mind_dialect.ptir.types import I1, Kind, PtirDType, tensor_type
 
 from ..launch.kernel_patterns import Match, Rejection
 from .demanded import shape_of
@@ -28,9 +30,10 @@ from .ir import LlvmModule
 from .loops import Nest
 from .partials import is_cut_up
 from .patterns import Builder, Operands, moving
-from .slides import Clip, Slide
+from .reductions import end_of
+from .slides import MOST_PHASES, Clip, Slide, phases_along
 from .target_info import TargetInfo
-from .views import Buffer, Use, View, whole, window
+from .views import Buffer, Use, View, filled, whole, window
 
 MOST_BORDERS = 8
 """Kernels for windows that reach beyond the operand along the lanes, at most."""
@@ -60,77 +63,126 @@ class WindowPart:
 
 
 @dataclass(frozen=True)
-class WindowViews:
-    """The operand, and the results of all windows."""
+class WindowPhase:
+    """Windows that move alike: along each axis every `steps[i]`-th result from `first[i]` on, and how these windows slide."""
 
-    source: View
-    out: View
+    first: Sequence[int]
+    steps: Sequence[int]
+    slides: Sequence[Slide]
+
+    def results(self, view: View) -> View:
+        """Return this phase of a view of all results."""
+        return window(view, self.first, [slide.places for slide in self.slides], self.steps)
+
+    def along(self, axis: int, places: range) -> WindowPhase:
+        """Return the windows of this phase at some places of an axis."""
+        slide = self.slides[axis]
+        fewer = replace(slide, places=len(places), low=slide.low - places.start * slide.stride)
+        first = [n + places.start * step * (a == axis) for a, (n, step) in enumerate(zip(self.first, self.steps, strict=True))]
+        return WindowPhase(first, self.steps, [fewer if a == axis else s for a, s in enumerate(self.slides)])
 
 
-@dataclass(frozen=True)
+@dataclass
 class WindowSchedule:
-    """The parts of all windows, and whether lanes run along windows."""
+    """The kernels of a reduction of windows."""
 
-    parts: Sequence[WindowPart]
-    keeps_lanes: bool
+    parts: list[tuple[WindowPhase, WindowPart, bool]] = field(default_factory=list[tuple[WindowPhase, WindowPart, bool]])
+    """Windows of a phase, and whether lanes run along them."""
+    nothing: list[WindowPhase] = field(default_factory=list[WindowPhase])
+    """Windows of padding and holes alone."""
 
 
-def slides_of(op: ptir.ReduceWindowOp) -> list[Slide]:
-    """Return how windows move along each axis."""
+def _phases(op: ptir.ReduceWindowOp) -> list[WindowPhase]:
+    """Return the phases of the base dilation of an op; one if there is none."""
     values = op.values()
-    each = (values[name] for name in ("window_dims", "strides", "window_dilation"))
     lows = [low for low, _ in values["padding"]]
-    return [Slide(*axis) for axis in zip(shape_of(op.x), shape_of(op.result), *each, lows, strict=True)]
+    extents, places, bases, taps = shape_of(op.x), shape_of(op.result), values["base_dilation"], values["window_dims"]
+    if all(b == 1 for b in bases):
+        each = zip(extents, places, taps, values["strides"], values["window_dilation"], lows, strict=True)
+        return [WindowPhase([0] * len(lows), [1] * len(lows), [Slide(*axis) for axis in each])]
+    axes = [phases_along(*axis) for axis in zip(extents, places, taps, bases, lows, strict=True)]
+    return [
+        WindowPhase([r for r, *_ in each], [b for _, _, b, _ in each], [slide for *_, slide in each]) for each in product(*axes)
+    ]
 
 
 def match_clipped(op: ptir.ReduceWindowOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
-    """Match a reduction of windows some of which reach beyond the operand; others are reduced as they are."""
-    slides, source = slides_of(op), operands.views.get(op.x)
-    if 0 in (*shape_of(op.x), *shape_of(op.result)) or all(slide.is_inside for slide in slides):
+    """Match a reduction of windows some of which reach beyond the operand, or over holes between its elements."""
+    values, source = op.values(), operands.views.get(op.x)
+    count = prod(values["base_dilation"])
+    if count > 1 and any(n != 1 for n in (*values["strides"], *values["window_dilation"])):
+        return Rejection("a stride or a window dilation in addition to the base dilation")
+    if count > MOST_PHASES:
+        return Rejection(f"{count} phases of the base dilation, more than {MOST_PHASES}")
+    phases = _phases(op)
+    if 0 in (*shape_of(op.x), *shape_of(op.result)) or (count == 1 and all(slide.is_inside for slide in phases[0].slides)):
         return Rejection("no window reaches beyond the operand")
-    if any(n != 1 for n in op.values()["base_dilation"]):
-        return Rejection("a base dilation")
     if source is None or not isinstance(source.base, Buffer) or source.lookups:
         return Rejection("the operand is not in memory")
-    if any(slide.window == 1 and not slide.is_inside for slide in slides):
-        return Rejection("windows of one place over padding")
-    out = whole(Buffer(Use.ARENA, -1, source.dtype, 0), shape_of(op.result))
-    found = _parts(op, WindowViews(source, out), slides, host)
-    return found if isinstance(found, Rejection) else Match(moving([op.x, op.result]), found)
+    found, out = WindowSchedule(), whole(Buffer(Use.ARENA, -1, source.dtype, 0), shape_of(op.result))
+    for phase in phases:
+        met = _met(phase, found.nothing)
+        reason = None if met is None else _add(found, op, met, source, out, host)
+        if reason is not None:
+            return Rejection(reason)
+    return Match(moving([op.x, op.result]), found)
 
 
-def _parts(op: ptir.ReduceWindowOp, views: WindowViews, slides: Sequence[Slide], host: TargetInfo) -> WindowSchedule | Rejection:
-    """Return the parts of all windows: one, or where lanes run best along an axis with padding, that axis split."""
+def _met(phase: WindowPhase, nothing: list[WindowPhase]) -> WindowPhase | None:
+    """Return the windows of a phase that meet elements along axes where windows have one place; append others to `nothing`."""
+    for axis, slide in enumerate(phase.slides):
+        if slide.window > 1 or (slide.window == 1 and slide.is_inside):
+            continue
+        inside = slide.whole if slide.window else range(0)
+        outside = (range(inside.start), range(inside.stop, slide.places)) if inside else (range(slide.places),)
+        nothing += [phase.along(axis, places) for places in outside if places]
+        if not inside:
+            return None
+        phase = phase.along(axis, inside)
+    return phase
+
+
+def _add(
+    found: WindowSchedule, op: ptir.ReduceWindowOp, phase: WindowPhase, source: View, out: View, host: TargetInfo
+) -> str | None:
+    """
+    Add the parts of a phase to a schedule, or return why there are none.
+
+    They are one part, or where lanes run best along an axis with padding, this axis is split.
+    """
+    slides = phase.slides
     every = WindowPart(
         [0] * len(slides),
         [s.places for s in slides],
         [(0, s.window) for s in slides],
         [not s.is_inside for s in slides],
     )
-    clipped = group_of(op, every, views, slides)
+    clipped = group_of(op, phase, every, source, out)
     free = replace(clipped, clips=())
     if is_cut_up(host, free):
-        return Rejection("windows are reduced part by part")
+        return "windows are reduced part by part"
     best = _nest(host, free)
     keeps = best.lanes_are_kept
-    if not keeps and op.values()["kind"] == "sum" and views.source.dtype.kind is Kind.FLOAT:
-        return Rejection("lanes run along the places of a window, in an order that sums of floats depend on")
-    nest = _nest(host, replace(clipped, keeps_lanes=keeps))
-    if best.along is None or _cost(nest) <= _cost(best):
-        return WindowSchedule([every], keeps)
-    first, rank = best.axes[best.along].first, len(slides)
-    end = min((a.first for a in best.axes if a.first > first), default=2 * rank)
-    axis = max(a % rank for a in range(first, end) if every.clipped[a % rank])
-    parts = _split(every, axis, slides[axis])
-    return parts if isinstance(parts, Rejection) else WindowSchedule(parts, keeps)
+    if not keeps and op.values()["kind"] == "sum" and source.dtype.kind is Kind.FLOAT:
+        return "lanes run along the places of a window, in an order that sums of floats depend on"
+    parts = [every]
+    if best.along is not None and _cost(_nest(host, replace(clipped, keeps_lanes=keeps))) > _cost(best):
+        first, rank = best.axes[best.along].first, len(slides)
+        end = min((a.first for a in best.axes if a.first > first), default=2 * rank)
+        axis = max(a % rank for a in range(first, end) if every.clipped[a % rank])
+        parts = _split(every, axis, slides[axis])
+    if isinstance(parts, str):
+        return parts
+    found.parts += [(phase, part, keeps) for part in parts]
+    return None
 
 
-def _split(every: WindowPart, axis: int, slide: Slide) -> list[WindowPart] | Rejection:
+def _split(every: WindowPart, axis: int, slide: Slide) -> list[WindowPart] | str:
     """Return the windows that are inside of the operand along an axis as one part, and each other one as one."""
     inside = slide.whole
     borders = [p for p in range(slide.places) if p not in inside]
     if len(borders) > MOST_BORDERS:
-        return Rejection(f"{len(borders)} windows reach beyond the operand along the lanes, more than {MOST_BORDERS}")
+        return f"{len(borders)} windows reach beyond the operand along the lanes, more than {MOST_BORDERS}"
     parts = [every.along(axis, inside.start, len(inside), (0, slide.window))] if inside else []
     return parts + [every.along(axis, p, 1, slide.inside(p)) for p in borders]
 
@@ -143,9 +195,9 @@ def _cost(nest: Nest) -> tuple[float, bool]:
     return (inf, True) if nest.along is None else nest.axes[nest.along].cost(nest.lane_count())
 
 
-def group_of(op: ptir.ReduceWindowOp, part: WindowPart, views: WindowViews, slides: Sequence[Slide]) -> Group:
+def group_of(op: ptir.ReduceWindowOp, phase: WindowPhase, part: WindowPart, source: View, out: View) -> Group:
     """Return the reduction of some windows as one kernel, with results where those of all windows lie."""
-    values, rank, source = op.values(), len(slides), views.source
+    values, slides, rank = op.values(), phase.slides, len(phase.slides)
     dtype: PtirDType = source.dtype
     total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
     shape = (*part.counts, *(end - first for first, end in part.taps))
@@ -161,7 +213,7 @@ def group_of(op: ptir.ReduceWindowOp, part: WindowPart, views: WindowViews, slid
     made = ptir.ReduceOp(block.args[0], kind=values["kind"], axes=tuple(range(rank, 2 * rank)), keepdims=False, accum_dtype=total)
     block.add_op(made)
     clips = [Clip(a, rank + a, slide) for a, (slide, c) in enumerate(zip(slides, part.clipped, strict=True)) if c]
-    target = window(views.out, part.starts, part.counts, [1] * rank)
+    target = window(phase.results(out), part.starts, part.counts, [1] * rank)
     name, reductions = group_name([made], [op.result]), [(made, target)]
     return Group(name, shape, {block.args[0]: view}, reductions=reductions, clips=clips)
 
@@ -169,8 +221,19 @@ def group_of(op: ptir.ReduceWindowOp, part: WindowPart, views: WindowViews, slid
 def expand_clipped(build: Builder, op: ptir.ReduceWindowOp, match: Match) -> None:
     """Append the kernels of the parts."""
     schedule: WindowSchedule = match.schedule
-    views, slides = WindowViews(build.view(op.x), build.target(op.result)), slides_of(op)
-    for part in schedule.parts:
-        group = replace(group_of(op, part, views, slides), keeps_lanes=schedule.keeps_lanes)
+    source, out = build.view(op.x), build.target(op.result)
+    for phase in schedule.nothing:
+        target = phase.results(out)
+        build.copy(op.result, filled(identity_literal(op.values()["kind"], out.dtype), target.shape), target)
+    for phase, part, keeps in schedule.parts:
+        group = replace(group_of(op, phase, part, source, out), keeps_lanes=keeps)
         build.keep += [value.owner for value in group.inputs if isinstance(value.owner, Block)]
         build.add(group)
+
+
+def identity_literal(kind: str, dtype: PtirDType) -> PtirLiteralAttr:
+    """Return the number that padding and holes hold in a reduction of windows, which changes nothing."""
+    number = 0 if kind == "sum" else end_of(dtype, least=kind == "max")
+    if dtype.kind is not Kind.FLOAT:
+        number = bool(number) if dtype is I1 else int(number)
+    return PtirLiteralAttr.from_values(dtype, (), (float(number) if dtype.kind is Kind.FLOAT else number,))

@@ -10,13 +10,12 @@ from xdsl.ir import Block, SSAValue
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import I1, Kind, PtirDType, tensor_type
+from mind_dialect.ptir.types import PtirDType, tensor_type
 
-from .clipped_windows import expand_clipped, match_clipped
+from .clipped_windows import expand_clipped, identity_literal, match_clipped
 from .demanded import shape_of
 from .patterns import Builder, KernelPattern, fill_of, row
 from .reasons import rounded_each_step, unsupported
-from .reductions import end_of
 from .target_info import TargetInfo
 from .views import Use, View, broadcast, filled, reshaped, whole, window
 
@@ -108,12 +107,7 @@ def _reduce_window(build: Builder, op: ptir.ReduceWindowOp) -> None:
     values, x = op.values(), op.operands[0]
     dtype, kind = op.operand_spec(0).dtype, values["kind"]
     total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
-    number = 0 if kind == "sum" else end_of(dtype, least=kind == "max")
-    if dtype.kind is not Kind.FLOAT:
-        number = bool(number) if dtype is I1 else int(number)
-    elif kind == "sum":
-        number = 0.0
-    edge = filled(PtirLiteralAttr.from_values(dtype, (), (number,)), ())
+    edge = filled(identity_literal(kind, dtype), ())
     source = padded(build, x, values["padding"], [n - 1 for n in values["base_dilation"]], edge)
     places = build.shape(op.result)
     shape = (*places, *values["window_dims"])

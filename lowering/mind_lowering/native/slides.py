@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from .ir import Function
 
+MOST_PHASES = 16
+"""Kernels that one op with a base dilation becomes, at most: each is code of its own."""
+
 
 @dataclass(frozen=True)
 class Slide:
@@ -56,7 +59,7 @@ class Slide:
         >>> Slide(7, 4, 3, 2, 1, 1).whole, Slide(1, 3, 3, 1, 1, 1).whole
         (range(1, 3), range(1, 1))
         """
-        first = -(-self.low // self.stride)
+        first = max(0, -(-self.low // self.stride))
         last = (self.extent - 1 - (self.taps - 1) * self.dilation + self.low) // self.stride
         return range(first, max(first, min(self.places, last + 1)))
 
@@ -75,6 +78,26 @@ class Clip:
     window: int
     """The axis of the group along which the places of a window lie; it is reduced."""
     slide: Slide
+
+
+def phases_along(extent: int, places: int, taps: int, base: int, low: int) -> list[tuple[int, int, int, Slide]]:
+    """
+    Return the phases along one axis of a window with a stride of 1: the first result, the first tap, the step, and a slide.
+
+    With a base dilation of `b`, the results at `r + b * q` meet the taps `first + b * u` alone, where `first = (low - r) mod b`,
+    and then the elements `q + u - (low - r - first) / b`: a window without holes, whose slide is that of these taps.
+
+    >>> for phase in phases_along(4, 8, 3, 2, 1):
+    ...     print(phase)
+    (0, 1, 2, Slide(extent=4, places=4, window=1, stride=1, dilation=1, low=0, blocks=1))
+    (1, 0, 2, Slide(extent=4, places=4, window=2, stride=1, dilation=1, low=0, blocks=1))
+    """
+    found: list[tuple[int, int, int, Slide]] = []
+    for r in range(min(base, places)):
+        first = (low - r) % base
+        slide = Slide(extent, -(-(places - r) // base), max(0, -(-(taps - first) // base)), 1, 1, (low - r - first) // base)
+        found.append((r, first, base, slide))
+    return found
 
 
 def window_bounds(f: Function, slide: Slide, begin: str) -> tuple[str, str]:

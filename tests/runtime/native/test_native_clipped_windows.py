@@ -22,6 +22,7 @@ from mind_lowering.native.clipped_windows import MOST_BORDERS
 from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE
 from mind_lowering.native.program import lower, prepared
 from mind_lowering.native.reductions import end_of
+from mind_lowering.native.slides import MOST_PHASES, Slide
 from mind_lowering.native.target_info import TARGETS
 from mind_lowering.ptir_kernels.formats import array_dtype
 from native_text import load_backwards
@@ -92,21 +93,19 @@ def lines_of(form: Windows, dtype: PtirDType = F32) -> list[str]:
 
 
 def same(a: Any, b: Any) -> None:
-    """The same numbers, zeros of the same sign, NaN where the other has NaN."""
-    wide = [np.asarray(v).astype(np.float64) for v in (a, b)]
-    np.testing.assert_array_equal(*wide)
-    np.testing.assert_array_equal(*(np.signbit(v) & ~np.isnan(v) for v in wide))
+    """The same numbers, NaN where the other has NaN."""
+    np.testing.assert_array_equal(*(np.asarray(v).astype(np.float64) for v in (a, b)))
 
 
 def check(form: Windows, dtype: PtirDType, seed: int = 0) -> None:
-    """The bits of an operand with a border, and extremes and integers those of the NumPy target."""
+    """The numbers of an operand with a border, and extremes and integers those of the NumPy target."""
     x = form.array(dtype, seed)
     with np.errstate(all="ignore"):
         found = mind_runtime.compile(form.module(dtype), target="native")(x)
         same(found, mind_runtime.compile(form.module(dtype, bordered=True), target="native")(x))
         expected = mind_runtime.compile(form.module(dtype), target="numpy")(x)
     if form.kind != "sum" or dtype.kind != "float":
-        np.testing.assert_array_equal(found.astype(np.float64), expected.astype(np.float64))
+        same(found, expected)
     else:
         count = np.prod(form.window)
         sizes = Windows("sum", *list(vars(form).values())[1:])
@@ -123,16 +122,18 @@ def random_form(pick: random.Random) -> Windows:
         return tuple(pick.choice(numbers) for _ in range(rank))
 
     shape = some(1, 2, 3, 7, 12, 33) if rank < 4 else some(1, 2, 3, 7, 17)
-    window, dilation = some(1, 2, 3, 4), some(1, 1, 1, 2, 3)
+    window, dilation, strides, base = some(1, 2, 3, 4), some(1, 1, 1, 2, 3), some(1, 1, 2, 3), (1,) * rank
+    if pick.random() < 0.4:
+        base, dilation, strides = some(1, 2, 3), (1,) * rank, (1,) * rank
     padding = []
-    for n, k, d in zip(shape, window, dilation, strict=True):
-        low, high = (pick.choice((0, 0, 1, 2, 5)) if k > 1 or pick.random() < 0.1 else 0 for _ in "ab")
-        missing = max(0, (k - 1) * d + 1 - n - low - high)
+    for n, k, d, b in zip(shape, window, dilation, base, strict=True):
+        low, high = (pick.choice((0, 0, 1, 2, 5)) if k > 1 or pick.random() < 0.2 else 0 for _ in "ab")
+        missing = max(0, (k - 1) * d - (n - 1) * b - low - high)
         padding.append((low, high + missing))
-    return Windows(pick.choice(("max", "min", "sum")), shape, window, tuple(padding), some(1, 1, 2, 3), dilation)
+    return Windows(pick.choice(("max", "min", "sum")), shape, window, tuple(padding), strides, dilation, base)
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", range(160))
 def test_random_forms(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pick = random.Random(seed)
     monkeypatch.setenv(ISA_VARIABLE, pick.choice(RUNNABLE))
@@ -156,8 +157,17 @@ FORMS = [
     Windows("min", (40,), (2,), ((3, 2),)),
     Windows("max", (3, 6, 7, 5, 16), (1, 2, 3, 2, 1), ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0)), (1, 2, 1, 2, 1)),
     Windows("sum", (1, 1, 1, 16), (1, 3, 3, 1), ((0, 0), (1, 1), (1, 1), (0, 0))),
+    Windows("sum", (2, 9, 8, 16), (1, 3, 3, 1), ((0, 0), (1, 2), (1, 2), (0, 0)), base=(1, 2, 2, 1)),
+    Windows("sum", (2, 4, 9, 40), (1, 1, 3, 3), ((0, 0), (0, 0), (1, 2), (1, 2)), base=(1, 1, 2, 2)),
+    Windows("max", (2, 5, 6, 16), (1, 2, 3, 1), ((0, 0), (4, 3), (1, 2), (0, 0)), base=(1, 3, 4, 1)),
+    Windows("min", (2, 1, 2, 16), (1, 1, 2, 1), ((0, 0), (2, 1), (0, 3), (0, 0)), base=(1, 5, 3, 1)),
+    Windows("max", (2, 8, 9, 16), (1, 3, 1, 1), ((0, 0), (1, 1), (1, 1), (0, 0))),
+    Windows("max", (7, 40), (1, 1), ((2, 1), (1, 3)), (2, 3)),
 ]
-"""Pooling of both layouts, few channels, windows larger than the operand, windows of padding alone, dilations, other ranks."""
+"""
+Pooling of both layouts, few channels, windows larger than the operand, windows of padding alone, dilations, other ranks, holes
+with phases that meet nothing and phases without results, windows of one place.
+"""
 
 
 @pytest.mark.parametrize("dtype", [F32, F64, F16, BF16, SI8, UI8, SI32], ids=str)
@@ -172,7 +182,7 @@ def test_the_evaluator_agrees() -> None:
     for form in FORMS:
         x = np.rint(np.random.default_rng(0).standard_normal(form.shape) * 9).astype(np.float32)  # sums are exact
         (expected,) = evaluate(function_of(form.module(F32)), [x])
-        np.testing.assert_array_equal(mind_runtime.compile(form.module(F32), target="native")(x), expected)
+        same(mind_runtime.compile(form.module(F32), target="native")(x), expected)
 
 
 @pytest.mark.parametrize("form", [NHWC, Windows(**{**vars(NHWC), "kind": "sum"})], ids=str)
@@ -181,6 +191,32 @@ def test_one_kernel_without_temporaries(form: Windows) -> None:
         native = lower(prepared(function_of(form.module(F32)), TARGETS[isa]), TARGETS[isa])
         assert native.arena == 0
         assert len(native.notes) == 1
+
+
+@pytest.mark.parametrize("kind", ["max", "min", "sum"])
+@pytest.mark.parametrize("isa", RUNNABLE)
+def test_bits_with_lanes_along_channels_are_those_with_a_border(kind: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The signs of zeros included: elements are read in the same order. Lanes along windows meet zeros in another one."""
+    monkeypatch.setenv(ISA_VARIABLE, isa)
+    for form in (NHWC, FORMS[8], FORMS[13]):
+        form = Windows(**{**vars(form), "kind": kind})
+        for dtype in (F32, BF16):
+            x = form.array(dtype, 5)
+            with np.errstate(all="ignore"):
+                found, expected = (
+                    mind_runtime.compile(form.module(dtype, bordered=bordered), target="native")(x) for bordered in (False, True)
+                )
+            same(found, expected)
+            assert np.array_equal(*(np.signbit(v.astype(np.float64)) & (v == v) for v in (found, expected)))
+
+
+def test_holes_are_not_stored() -> None:
+    """The gradient of an average pool has a kernel for each phase, and one for what meets no results."""
+    form = Windows("sum", (2, 9, 8, 16), (1, 3, 3, 1), ((0, 0), (1, 2), (1, 2), (0, 0)), base=(1, 2, 2, 1))
+    for isa in ("avx512", "avx2", "neon"):
+        native = lower(prepared(function_of(form.module(F32)), TARGETS[isa]), TARGETS[isa])
+        assert native.arena == 0
+        assert sum("reduce" in str(note) for note in native.notes) == 4
 
 
 def test_windows_along_the_lanes_are_split() -> None:
@@ -200,10 +236,13 @@ def test_windows_along_the_lanes_are_split() -> None:
             "no window reaches beyond the operand",
         ),
         (
-            Windows("max", (2, 8, 9, 16), (1, 3, 3, 1), ((0, 0), (1, 1), (1, 1), (0, 0)), base=(1, 2, 1, 1)),
-            "a base dilation",
+            Windows("max", (2, 8, 9, 16), (1, 3, 3, 1), ((0, 0), (1, 1), (1, 1), (0, 0)), (1, 2, 1, 1), base=(1, 2, 1, 1)),
+            "a stride or a window dilation in addition",
         ),
-        (Windows("max", (2, 8, 9, 16), (1, 3, 1, 1), ((0, 0), (1, 1), (1, 1), (0, 0))), "windows of one place over padding"),
+        (
+            Windows("max", (2, 8, 9, 16), (1, 3, 3, 1), ((0, 0), (1, 1), (1, 1), (0, 0)), base=(1, 4, 5, 1)),
+            f"20 phases of the base dilation, more than {MOST_PHASES}",
+        ),
         (Windows("max", (4, 64), (1, 12), ((0, 0), (11, 0))), f"11 windows .* along the lanes, more than {MOST_BORDERS}"),
         (Windows("sum", (1, 4096), (1, 4096), ((0, 0), (1, 0)), (1, 9)), "lanes run along the places of a window"),
         (Windows("max", (1 << 21,), (1 << 21,), ((1, 0),), (9,)), "windows are reduced part by part"),
@@ -213,6 +252,17 @@ def test_windows_along_the_lanes_are_split() -> None:
 def test_forms_with_a_border(form: Windows, reason: str) -> None:
     check(form, F32)
     assert any(re.search(f"windows; .*not clipped windows: {reason}", line) for line in lines_of(form))
+
+
+def test_places_whose_windows_are_inside() -> None:
+    """Every place, one by one."""
+    pick = random.Random(0)
+    for _ in range(3000):
+        limits = ((1, 12), (1, 12), (1, 5), (1, 4), (1, 3), (-5, 6))
+        slide = Slide(*(pick.randint(*pair) for pair in limits))
+        starts = [place * slide.stride - slide.low for place in range(slide.places)]
+        reach = (slide.window - 1) * slide.dilation
+        assert list(slide.whole) == [p for p, start in enumerate(starts) if 0 <= start and start + reach < slide.extent]
 
 
 def test_an_operand_that_is_not_in_memory() -> None:

@@ -21,9 +21,10 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, UI8, PtirDType
 from mind_lowering import code_cache as cache
-from mind_lowering.native.convolutions.phases import MOST_PHASES, phases_of
+from mind_lowering.native.convolutions.phases import phases_of
 from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE
 from mind_lowering.native.program import lower, planned, prepared
+from mind_lowering.native.slides import MOST_PHASES
 from mind_lowering.native.target_info import TARGETS
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_passes.functional import vjp

@@ -18,12 +18,9 @@ from mind_dialect import ptir
 
 from ...launch.views import Ints
 from ..demanded import shape_of
-from ..slides import Slide
+from ..slides import MOST_PHASES, Slide, phases_along
 from ..views import View, window
 from .blocks import is_long
-
-MOST_PHASES = 16
-"""Kernels that one convolution becomes, at most: each is code of its own."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ def phases_of(op: ptir.ConvolutionOp) -> list[Phase]:
     """
     values = op.values()
     axes = [
-        _phases_along(*each)
+        phases_along(*each)
         for each in zip(
             shape_of(op.lhs)[1:-1],
             shape_of(op.result)[1:-1],
@@ -86,20 +83,3 @@ def phases_of(op: ptir.ConvolutionOp) -> list[Phase]:
         Phase(*(tuple(part) for part in zip(*[(r, first, b, slide.window, slide) for r, first, b, slide in each], strict=True)))
         for each in product(*axes)
     ]
-
-
-def _phases_along(extent: int, places: int, taps: int, base: int, low: int) -> list[tuple[int, int, int, Slide]]:
-    """
-    Return the phases along one axis: the first result, the first tap, the step of both, and how the window slides.
-
-    >>> for phase in _phases_along(4, 8, 3, 2, 1):
-    ...     print(phase)
-    (0, 1, 2, Slide(extent=4, places=4, window=1, stride=1, dilation=1, low=0, blocks=1))
-    (1, 0, 2, Slide(extent=4, places=4, window=2, stride=1, dilation=1, low=0, blocks=1))
-    """
-    found: list[tuple[int, int, int, Slide]] = []
-    for r in range(min(base, places)):
-        first = (low - r) % base
-        slide = Slide(extent, -(-(places - r) // base), max(0, -(-(taps - first) // base)), 1, 1, (low - r - first) // base)
-        found.append((r, first, base, slide))
-    return found
