@@ -114,9 +114,10 @@ def _decompositions() -> Any:
     """Return the ops that torch decomposes: all that is not core ATen, but for what has a row here, and some that is."""
     torch = require()
     table = torch.export.default_decompositions()
-    for packet in (getattr(torch.ops.aten, name) for name in KEPT):
-        for overload in packet.overloads():
-            table.pop(getattr(packet, overload), None)
+    for name, _, overload in (key.partition(".") for key in KEPT):
+        packet = getattr(torch.ops.aten, name)
+        for kept in [overload] if overload else packet.overloads():
+            table.pop(getattr(packet, kept), None)
     more = [getattr(getattr(torch.ops.aten, name), overload) for name, overload in (key.split(".") for key in DECOMPOSED)]
     table.update(torch._decomp.get_decompositions(more))
     return table

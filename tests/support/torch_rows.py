@@ -107,10 +107,14 @@ def checks_of(rows: Mapping[str, Row], least: int, *tolerance: float) -> tuple[C
 
 
 def products(
-    function: Callable[..., Any], arguments: Sequence[Any], moving: Sequence[int], cotangents: Sequence[Any]
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    moving: Sequence[int],
+    cotangents: Sequence[Any],
+    target: str = "numpy",
 ) -> list[Any]:
     """Our adjoints of some arguments, for cotangents of the results that have derivatives."""
     module, weights = from_torch(Function(function), *(x.detach() for x in arguments))
     gradient = vjp(module, wrt=[len(weights) + i for i in moving])
-    found = compile(gradient, "main_grad")(*weights.values(), *map(as_array, arguments), *map(as_array, cotangents))
+    found = compile(gradient, "main_grad", target)(*weights.values(), *map(as_array, arguments), *map(as_array, cotangents))
     return list(found[len(found) - len(moving) :])

@@ -625,10 +625,13 @@ def test_convolution_in_any_layout(groups: tuple[int, int], executor: str) -> No
         ("asin", [-1.0, 0.0, 0.6, 1.0], [np.inf, 1.0, 1.25, np.inf]),
         ("acos", [-1.0, 0.0, 0.6, 1.0], [-np.inf, -1.0, -1.25, -np.inf]),
         ("acosh", [1.0, 1.25, 1e200], [np.inf, 4 / 3, 1e-200]),
+        ("asinh", [0.0, -0.0, 0.75, 1e9, -1e200], [1.0, 1.0, 0.8, 1e-9, 1e-200]),
+        ("sinh", [0.0, -20.0, 20.0, 20.5], np.cosh([0.0, 20.0, 20.0, 20.5])),
+        ("cosh", [1e-30, -1e-5, -20.0, 20.0, 20.5], np.sinh([1e-30, -1e-5, -20.0, 20.0, 20.5])),
     ],
 )
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_slopes_at_the_end_of_a_domain_are_infinite(name: str, x: list[float], slopes: list[float], executor: str) -> None:
+def test_slopes_at_ends_of_domains_and_where_pieces_meet(name: str, x: list[float], slopes: list[float], executor: str) -> None:
     text = chlo(name, np.array, np.array(x), 0).text()
     _, found = compile(vjp(read(text)), "main_grad", executor)(np.array(x), np.ones(len(x)))
     same(found, np.array(slopes), 1e-12)

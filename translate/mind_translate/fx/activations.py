@@ -20,6 +20,28 @@ def _elu(to: AtenConverter, call: Call, x: SSAValue, alpha: Any = 1, scale: Any 
     return to.cast(to.select(is_above, to.scaled(x, scale), to.scaled(below, alpha * scale)), call.dtype)
 
 
+def _celu(to: AtenConverter, call: Call, x: SSAValue, alpha: Any = 1) -> SSAValue:
+    return _elu(to, call, x, alpha, 1, 1 / alpha)
+
+
+def _soft_positive(to: AtenConverter, x: SSAValue, beta: Any = 1, threshold: Any = 20) -> SSAValue:
+    """`log1p(exp(beta x)) / beta`, linear where `beta x` is beyond the threshold; the exponential is of at most that."""
+    scaled = to.scaled(x, beta)
+    is_linear = to.compare("greater", scaled, threshold)
+    bounded = to.select(is_linear, to.like(0, scaled), scaled)
+    return to.select(is_linear, x, to.scaled(to.emit(ptir.Log1pOp, to.emit(ptir.ExpOp, bounded)), 1 / beta))
+
+
+def _softplus(to: AtenConverter, call: Call, x: SSAValue, beta: Any = 1, threshold: Any = 20) -> SSAValue:
+    return to.cast(_soft_positive(to, to.cast(x, wide(call.dtype)), beta, threshold), call.dtype)
+
+
+def _mish(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
+    """`x tanh(softplus(x))`."""
+    x = to.cast(x, wide(call.dtype))
+    return to.cast(to.emit(ptir.MulOp, x, to.emit(ptir.TanhOp, _soft_positive(to, x))), call.dtype)
+
+
 def _hardsigmoid(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     """The derivative is 0 at and beyond the bounds."""
     x = to.cast(x, wide(call.dtype))
@@ -64,10 +86,13 @@ def _silu(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
 
 
 ACTIVATIONS: Table = {
+    "celu.default": _celu,
     "elu.default": _elu,
     "gelu.default": _gelu,
     "hardsigmoid.default": _hardsigmoid,
     "hardswish.default": _hardswish,
+    "mish.default": _mish,
     "silu.default": _silu,
     "sinc.default": _sinc,
+    "softplus.default": _softplus,
 }

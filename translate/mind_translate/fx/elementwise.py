@@ -156,15 +156,6 @@ def floor_div(to: AtenConverter, dtype: PtirDType, x: SSAValue, y: SSAValue) -> 
     return to.emit(ptir.StopGradientOp, to.select(to.compare("equal", y, 0.0), plain, floor))
 
 
-def _remainder(to: AtenConverter, call: Call, x: Operand, y: Operand) -> SSAValue:
-    """The remainder with the sign of the divisor."""
-    x, y = to.operand(call, x), to.operand(call, y)
-    rest = to.emit(ptir.RemainderOp, x, y)
-    signs_differ = to.emit(ptir.XorOp, to.compare("less", rest, 0), to.compare("less", y, 0))
-    moves = to.emit(ptir.AndOp, to.compare("not_equal", rest, 0), signs_differ)
-    return to.select(moves, to.emit(ptir.AddOp, rest, y), rest)
-
-
 def _pow(to: AtenConverter, call: Call, x: Operand, y: Operand) -> SSAValue:
     """Powers; squares and the like by products, whose derivatives have no logarithm. A power of 0 is 1, also of NaN."""
     if not isinstance(y, SSAValue) and y == 0:
@@ -223,7 +214,7 @@ def _where(to: AtenConverter, call: Call, condition: SSAValue, x: Operand, y: Op
 
 
 def _clamp(to: AtenConverter, call: Call, x: SSAValue, low: Operand | None = None, high: Operand | None = None) -> SSAValue:
-    """At least `low` and then at most `high`; NaN where a bound is. At a bound the derivative is that of `x`."""
+    """At least `low` and then at most `high`; NaN where a bound is. At a bound the derivative is that of `x`, of NaN it is 0."""
     x = to.operand(call, x)
     for op_type, kind, bound in ((ptir.OrOp, "less", low), (ptir.AndOp, "greater", high)):
         if bound is None:
@@ -236,7 +227,7 @@ def _clamp(to: AtenConverter, call: Call, x: SSAValue, low: Operand | None = Non
         if isinstance(bound, SSAValue) and call.dtype.is_float:
             beyond = to.emit(ptir.OrOp, beyond, to.compare("not_equal", limit, limit))
         x = to.select(beyond, limit, x)
-    return x
+    return to.select(to.compare("equal", x, x), x, to.emit(ptir.StopGradientOp, x)) if call.dtype.is_float else x
 
 
 def _relu(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
@@ -346,8 +337,6 @@ ELEMENTWISE: Table = {
     **_both("sub", _plus(ptir.SubOp)),
     **_both("mul", _binary(ptir.MulOp)),
     **_both("div", _div, "Tensor", "Scalar", "Tensor_mode", "Scalar_mode"),
-    **_both("fmod", _binary(ptir.RemainderOp)),
-    **_both("remainder", _remainder, *_ANY),
     **_both("pow", _pow, "Scalar", "Tensor_Scalar", "Tensor_Tensor"),
     **{f"xlogy.{overload}": _times_log(ptir.LogOp, 0.0) for overload in ("Tensor", "Scalar_Self", "Scalar_Other")},
     **{f"special_xlog1py.{overload}": _times_log(ptir.Log1pOp, -1.0) for overload in ("default", "self_scalar", "other_scalar")},
@@ -362,7 +351,6 @@ ELEMENTWISE: Table = {
     **{f"{name}.default": _same for name in ("alias", "clone", "lift_fresh_copy", "contiguous")},
     "_to_copy.default": _to_copy,
     "abs.default": _abs,
-    "atan2.default": _binary(ptir.Atan2Op),
     "atan2.out": Refused("a result that is written to an operand", "functional graphs of torch.export hold none"),
     "bitwise_not.default": _unary(ptir.NotOp),
     "complex.default": _complex,

@@ -20,10 +20,22 @@ _MANTISSA_BITS, _BIAS = 52, 1022
 """Of f64, where mantissas lie from 1/2 to 1."""
 
 
+def _argument(to: AtenConverter, y: SSAValue, x: SSAValue) -> SSAValue:
+    """The argument of the point (x, y); at the origin the derivatives are 0."""
+    is_origin = to.emit(ptir.AndOp, *(to.compare("equal", v, 0.0) for v in (x, y)))
+    kept = to.emit(ptir.StopGradientOp, x)
+    found = to.emit(ptir.Atan2Op, y, to.select(is_origin, to.like(1.0, x), x))
+    return to.select(is_origin, to.emit(ptir.Atan2Op, to.emit(ptir.StopGradientOp, y), kept), found)
+
+
+def _atan2(to: AtenConverter, call: Call, y: SSAValue, x: SSAValue) -> SSAValue:
+    return _argument(to, to.operand(call, y), to.operand(call, x))
+
+
 def _angle(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
     """The argument of complex numbers; of real ones pi below 0, else 0, and NaN of NaN."""
     if to.dtype(x).kind is Kind.COMPLEX:
-        return to.emit(ptir.Atan2Op, to.emit(ptir.ImagOp, x), to.emit(ptir.RealOp, x))
+        return _argument(to, to.emit(ptir.ImagOp, x), to.emit(ptir.RealOp, x))
     x = to.cast(x, call.dtype)
     found = to.select(to.compare("less", x, 0.0), to.like(math.pi, x), to.like(0.0, x))
     return to.select(to.compare("equal", x, x), found, to.emit(ptir.StopGradientOp, x))
@@ -35,17 +47,43 @@ def _exp2(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
 
 
 def _hypot(to: AtenConverter, call: Call, x: SSAValue, y: SSAValue) -> SSAValue:
-    """The root of the sum of squares, of numbers that are divided by the greater; infinite if one is, whatever the other."""
+    """
+    The root of the sum of squares, of numbers that are divided by the greater; infinite if one is, whatever the other.
+
+    Great ones are divided by a 16th of it, so that cotangents times the divisor do not overflow.
+    """
     x, y = (to.cast(to.operand(call, v), wide(call.dtype)) for v in (x, y))
     sizes = [to.emit(ptir.StopGradientOp, to.emit(ptir.AbsOp, v)) for v in (x, y)]
     scale = to.emit(ptir.MaximumOp, *sizes)
     is_plain = to.emit(ptir.AndOp, to.compare("greater", scale, 0.0), to.compare("less", scale, math.inf))
+    scale = to.select(to.compare("greater", scale, 1.0), to.scaled(scale, 1 / 16), scale)
     scale = to.select(is_plain, scale, to.like(1.0, scale))
     first, second = (to.emit(ptir.DivOp, v, scale) for v in (x, y))
     squares = (to.emit(ptir.MulOp, v, v) for v in (first, second))
     found = to.emit(ptir.MulOp, scale, to.emit(ptir.SqrtOp, to.emit(ptir.AddOp, *squares)))
     is_infinite = to.emit(ptir.OrOp, *(to.compare("equal", size, math.inf) for size in sizes))
     return to.cast(to.select(is_infinite, to.like(math.inf, found), found), call.dtype)
+
+
+def _fmod(to: AtenConverter, call: Call, x: Operand, y: Operand) -> SSAValue:
+    """The remainder with the sign of the dividend; by 0 it is NaN, and its derivative by the divisor `-x / 0`."""
+    is_known = not isinstance(y, SSAValue) and y != 0
+    x, y = to.operand(call, x), to.operand(call, y)
+    if is_known or not call.dtype.is_float:
+        return to.emit(ptir.RemainderOp, x, y)
+    is_zero, one = to.compare("equal", y, 0.0), to.like(1.0, y)
+    rest = to.emit(ptir.RemainderOp, x, to.select(is_zero, one, y))
+    dividend, divisor = to.select(is_zero, x, to.like(0.0, x)), to.select(is_zero, y, one)
+    quotient = to.emit(ptir.StopGradientOp, to.emit(ptir.DivOp, dividend, divisor))
+    return to.select(is_zero, to.emit(ptir.SubOp, dividend, to.emit(ptir.MulOp, quotient, divisor)), rest)
+
+
+def _remainder(to: AtenConverter, call: Call, x: Operand, y: Operand) -> SSAValue:
+    """The remainder with the sign of the divisor."""
+    rest, y = _fmod(to, call, x, y), to.operand(call, y)
+    signs_differ = to.emit(ptir.XorOp, to.compare("less", rest, 0), to.compare("less", y, 0))
+    moves = to.emit(ptir.AndOp, to.compare("not_equal", rest, 0), signs_differ)
+    return to.select(moves, to.emit(ptir.AddOp, rest, y), rest)
 
 
 def _erfc(to: AtenConverter, call: Call, x: SSAValue) -> SSAValue:
@@ -123,13 +161,16 @@ def _multiple(to: AtenConverter, call: Call, x: SSAValue, y: SSAValue) -> SSAVal
 
 REAL_FUNCTIONS: Table = {
     "angle.default": _angle,
+    "atan2.default": _atan2,
     "copysign.Scalar": _copysign,
     "copysign.Tensor": _copysign,
     "erfc.default": _erfc,
     "exp2.default": _exp2,
     "frexp.Tensor": _frexp,
+    **{f"fmod.{overload}": _fmod for overload in ("Tensor", "Scalar")},
     "gcd.default": _divisor,
     "hypot.default": _hypot,
     "lcm.default": _multiple,
+    **{f"remainder.{overload}": _remainder for overload in ("Tensor", "Scalar", "Scalar_Tensor")},
     "round.decimals": _round_decimals,
 }

@@ -99,12 +99,24 @@ def _arg(op_type: type[ptir.PtirOp]) -> Row:
 
 def _var(to: AtenConverter, call: Call, x: SSAValue, dims: Axes = None, correction: Any = 1, keep: bool = False) -> SSAValue:
     """The sum of squares about the mean by `n - correction`, at least 0 of them."""
+    return to.cast(_wide_variance(to, x, dims, correction, keep), call.dtype)
+
+
+def _std(to: AtenConverter, call: Call, x: SSAValue, dims: Axes = None, correction: Any = 1, keep: bool = False) -> SSAValue:
+    """The root of the variance; the derivative of the root is 0 where all numbers are equal."""
+    variance = _wide_variance(to, x, dims, correction, keep)
+    is_zero = to.compare("equal", variance, 0.0)
+    root = to.emit(ptir.SqrtOp, to.select(is_zero, to.like(1.0, variance), variance))
+    return to.cast(to.select(is_zero, to.like(0.0, root), root), call.dtype)
+
+
+def _wide_variance(to: AtenConverter, x: SSAValue, dims: Axes, correction: Any, keep: bool) -> SSAValue:
     x = to.cast(x, wide(to.dtype(x)))
     axes = to.axes(x, dims)
     if to.dtype(x).kind is Kind.COMPLEX:
         parts = (_variance(to, to.emit(part, x), axes, correction, keep) for part in (ptir.RealOp, ptir.ImagOp))
         return to.emit(ptir.AddOp, *parts)
-    return to.cast(_variance(to, x, axes, correction, keep), call.dtype)
+    return _variance(to, x, axes, correction, keep)
 
 
 def _variance(to: AtenConverter, x: SSAValue, axes: Sequence[int], correction: Any, keep: bool) -> SSAValue:
@@ -120,6 +132,10 @@ def _var_unbiased(to: AtenConverter, call: Call, x: SSAValue, dims: Axes, unbias
 
 def _var_mean(to: AtenConverter, call: Call, x: SSAValue, dims: Axes = None, correction: Any = 1, keep: bool = False) -> Results:
     return _var(to, call, x, dims, correction, keep), _mean(to, Call(call.name, call.results[1:]), x, dims, keep)
+
+
+def _std_mean(to: AtenConverter, call: Call, x: SSAValue, dims: Axes = None, correction: Any = 1, keep: bool = False) -> Results:
+    return _std(to, call, x, dims, correction, keep), _mean(to, Call(call.name, call.results[1:]), x, dims, keep)
 
 
 def _cumulative(kind: str) -> Row:
@@ -181,6 +197,8 @@ REDUCTIONS: Table = {
     "prod.dim_int": _prod,
     "sort.default": _sort,
     "sort.stable": _sort_stable,
+    "std.correction": _std,
+    "std_mean.correction": _std_mean,
     "sum.default": _sum_all,
     "sum.dim_IntList": _sum,
     "topk.default": _top_k,

@@ -16,7 +16,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import F64
 
 from ..bessel import bessel_ie
-from ..erfc import erfcx
+from ..erfc import erfc, erfcx
 from ..formulas import Formula, polynomial
 from ..unsupported import Refused
 from . import special_coefficients as c
@@ -165,6 +165,24 @@ def _ndtri(m: Formula) -> SSAValue:
     return m.to.select(m.to.compare("less", tail, 0.0), m.to.like(math.nan, found), found)
 
 
+def _entr(m: Formula) -> SSAValue:
+    """`-x log x`, 0 at 0, where the slope is infinite, and -inf below."""
+    positive, zero = (m.to.select(m.to.compare(kind, m.x, 0.0), m.x, m.to.like(1.0, m.x)) for kind in ("greater", "equal"))
+    found = m(ptir.NegOp, m.mul(positive, m(ptir.LogOp, positive)))
+    found = _chosen(m, "equal", 0.0, m(ptir.SqrtOp, m.add(zero, 0.0)), found)  # the root has this value and slope at 0
+    found = _chosen(m, "less", 0.0, m.to.like(-math.inf, found), found)
+    return m.to.select(m.to.compare("equal", m.x, m.x), found, m.x)
+
+
+def _log_ndtr(m: Formula) -> SSAValue:
+    """The logarithm of the normal distribution's function: by erfcx up to 1, by log1p beyond."""
+    is_low = m.to.compare("less", m.x, 1.0)
+    low, high = m.to.select(is_low, m.x, m.to.like(0.0, m.x)), m.to.select(is_low, m.to.like(1.0, m.x), m.x)
+    root = m.mul(low, -math.sqrt(0.5))
+    below = m.sub(m(ptir.LogOp, m.mul(erfcx(Formula(m.to, root)), 0.5)), m.mul(root, root))
+    return m.to.select(is_low, below, m(ptir.Log1pOp, m.mul(erfc(m.to, m.mul(high, math.sqrt(0.5))), -0.5)))
+
+
 def _polygamma(to: AtenConverter, call: Call, n: int, x: SSAValue) -> SSAValue:
     if not call.dtype.is_float:
         raise Refused(f"a special function of {call.dtype}")
@@ -190,6 +208,8 @@ SPECIAL: Table = {
     "special_i0e.default": _of_f64(_bessel_i(0, scaled=True)),
     "special_i1.default": _of_f64(_bessel_i(1, scaled=False)),
     "special_i1e.default": _of_f64(_bessel_i(1, scaled=True)),
+    "special_entr.default": _of_f64(_entr),
+    "special_log_ndtr.default": _of_f64(_log_ndtr),
     "special_erfcx.default": _of_f64(erfcx),
     "special_modified_bessel_i0.default": _of_f64(_bessel_i(0, scaled=False)),
     "special_modified_bessel_i1.default": _of_f64(_bessel_i(1, scaled=False)),

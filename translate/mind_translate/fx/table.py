@@ -69,13 +69,14 @@ ROWS: Table = {
 SIZES = frozenset({"sym_size.int", "sym_numel.default"})
 """Ops whose results are sizes: they are known from the types, and need no rows."""
 KEPT = (
-    *("_safe_softmax", "detach", "hardsigmoid", "hardswish", "linear", "matmul", "multilabel_margin_loss_forward"),
-    *("scaled_dot_product_attention", "sinc", "special_xlog1py", "xlogy"),
+    *("_safe_softmax", "celu", "detach", "hardsigmoid", "hardswish", "linear", "matmul", "mish"),
+    *("multilabel_margin_loss_forward", "scaled_dot_product_attention", "sinc", "softplus", "special_entr"),
+    *("special_log_ndtr", "special_xlog1py", "std.correction", "std_mean.correction", "xlogy"),
 )
 """
-Ops that have rows, so that torch is not asked to decompose them. Its decomposition of `multilabel_margin_loss_forward` has
-another value than the op; those of `hardsigmoid`, `hardswish`, `sinc`, `special_xlog1py` and `xlogy` have another
-derivative at the bounds or at 0.
+Ops, or one overload of an op, that have rows, so that torch is not asked to decompose them. Its decomposition of
+`multilabel_margin_loss_forward` has another value than the op; those of functions have another derivative than the op at their
+bounds or at 0, or NaN where one of their pieces overflows.
 """
 DECOMPOSED = (
     *(

@@ -55,18 +55,25 @@ def _row(function: Function) -> StablehloRow:
 def _sinh(m: Formula, x: SSAValue) -> SSAValue:
     """`sign(x) (e + e / (e + 1)) / 2` with `e = expm1(|x|)`; from 20 on `exp(|x| - log 2)`, which does not overflow early."""
     size = m(ptir.AbsOp, x)
-    e = m(ptir.Expm1Op, m(ptir.MinimumOp, size, 20.0))
+    is_far, near, far = _halves(m, size, 20.0)
+    e = m(ptir.Expm1Op, near)
     near = m.mul(m.add(e, m.div(e, m.add(e, 1.0))), 0.5)
-    far = m(ptir.ExpOp, m.sub(size, math.log(2.0)))
-    found = m.to.select(m.to.compare("greater", size, 20.0), far, near)
+    found = m.to.select(is_far, m(ptir.ExpOp, m.sub(far, math.log(2.0))), near)
     return m.to.select(m.to.compare("less", x, 0.0), m(ptir.NegOp, found), m.to.select(m.to.compare("equal", x, 0.0), x, found))
 
 
+def _halves(m: Formula, size: SSAValue, limit: float) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """Whether a number is beyond a limit, and the number for each side, the limit on the other: its derivatives stay finite."""
+    is_far, bound = m.to.compare("greater", size, limit), m.to.like(limit, size)
+    return is_far, m.to.select(is_far, bound, size), m.to.select(is_far, size, bound)
+
+
 def _cosh(m: Formula, x: SSAValue) -> SSAValue:
-    """`exp(|x| - log 2) + exp(-|x| - log 2)`."""
-    size = m(ptir.AbsOp, x)
-    log2 = math.log(2.0)
-    return m.add(m(ptir.ExpOp, m.sub(size, log2)), m(ptir.ExpOp, m.sub(m(ptir.NegOp, size), log2)))
+    """`1 + e^2 / (2 (1 + e))` with `e = expm1(|x|)`, whose derivative does not cancel; from 20 on `exp(|x| - log 2)`."""
+    is_far, near, far = _halves(m, m(ptir.AbsOp, x), 20.0)
+    e = m(ptir.Expm1Op, near)
+    near = m.add(m.div(m.mul(m.mul(e, e), 0.5), m.add(e, 1.0)), 1.0)
+    return m.to.select(is_far, m(ptir.ExpOp, m.sub(far, math.log(2.0))), near)
 
 
 def _large(x_dtype_bits: int) -> float:
@@ -77,12 +84,11 @@ def _large(x_dtype_bits: int) -> float:
 def _asinh(m: Formula, x: SSAValue) -> SSAValue:
     """`sign(x) log1p(|x| + x^2 / (1 + sqrt(1 + x^2)))`; for large ones `log|x| + log 2`."""
     size = m(ptir.AbsOp, x)
-    limit = _large(m.to.dtype(x).bits)
-    small = m(ptir.MinimumOp, size, limit)
+    is_far, small, large = _halves(m, size, _large(m.to.dtype(x).bits))
     square = m.mul(small, small)
     near = m(ptir.Log1pOp, m.add(small, m.div(square, m.add(m(ptir.SqrtOp, m.add(square, 1.0)), 1.0))))
-    far = m.add(m(ptir.LogOp, size), math.log(2.0))
-    found = m.to.select(m.to.compare("greater", size, limit), far, near)
+    far = m.add(m(ptir.LogOp, large), math.log(2.0))
+    found = m.to.select(is_far, far, near)
     return m.to.select(m.to.compare("less", x, 0.0), m(ptir.NegOp, found), m.to.select(m.to.compare("equal", x, 0.0), x, found))
 
 
