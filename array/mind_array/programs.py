@@ -71,8 +71,9 @@ def from_module(module: ModuleOp, function: str | None = None) -> Callable[..., 
     Return a function of a module of PTIR as a Python function: it takes its inputs by position or by name.
 
     It returns one array, or a tuple of several. While traced its ops are put in place, so it can be differentiated, by the
-    derivative rules that its functions name, batched, and compiled with what is around it; its dimensions become those of its
-    operands, E3003 for operands that do not fit. E7003 and E7001 as for `mind_runtime.compile`.
+    derivative rules that its functions name, batched, and compiled with what is around it. Its dimensions become those of its
+    operands, E3003 for operands that do not fit, and what it declares of sizes (`mind.dims`) is declared of the traced
+    function. E7003 and E7001 as for `mind_runtime.compile`.
     """
     try:
         found = inlined(find_function(module, function), keep_rules=True).func

@@ -17,7 +17,9 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
+from mind_dialect.declared_dims import declarations_of, names_given, state_declarations
 from mind_dialect.errors import MindError
+from mind_dialect.extents import parse_declaration
 from mind_dialect.program import NAME_ATTRIBUTE, functions
 from mind_dialect.ptir.types import TensorSpec, read_type
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
@@ -73,6 +75,11 @@ class Staged:
             unique = name if taken[name] == 1 else f"{name}_{taken[name]}"
             stated.append(DictionaryAttr({NAME_ATTRIBUTE: StringAttr(unique), **(attributes[i] if i < len(attributes) else {})}))
         func = FuncOp(self.name, types, Region(block), arg_attrs=ArrayAttr(stated))
+        facts = list(self.trace.declared)
+        if facts and self.trace.parent is not None:  # those about sizes that only the outer function has are left to it
+            known = names_given(types[0])
+            facts = [text for text in facts if known.issuperset(parse_declaration(text).names)]
+        state_declarations(func, facts)
         return func
 
     def module(self, attributes: Sequence[dict[str, Attribute]] = ()) -> ModuleOp:
@@ -220,10 +227,15 @@ def result_array(leaf: Any, function: object, path: str) -> Array:
 
 
 def apply(func: FuncOp, operands: Sequence[Array], weak: Sequence[bool] = ()) -> list[Array]:
-    """Return the results of a function of PTIR on arrays; the function is used up, and what it calls is added to the library."""
+    """
+    Return the results of a function of PTIR on arrays; the function is used up, and what it calls is added to the library.
+
+    What it declares of sizes, in the names of the arrays, is declared of the function that is traced.
+    """
     trace = ACTIVE.get()
     if trace is None:
         return run(func, operands)
+    trace.declared.update(dict.fromkeys(found.text for found in declarations_of(func)))
     module = func.parent_op()
     if isinstance(module, ModuleOp):
         called = reached(func, {f.sym_name.data: f for f in functions(module)})

@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 import mind_array as ma
+import mind_runtime
+from mind_dialect.declared_dims import declarations_of
 from mind_dialect.errors import MindError
+from mind_dialect.program import functions
+from mind_dialect.verify import verify
 from programs import parse
 
 HEAD = 'builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {'
@@ -107,3 +111,66 @@ def test_a_size_that_breaks_a_declaration_is_refused() -> None:
     f = named('attributes {mind.dims = ["T <= 2"]}')
     with pytest.raises(MindError, match="E8010"):
         ma.jit(lambda x, y: f(x, y, ma.ones(5)))(np.ones(3), np.ones(2))
+
+
+DECLARES = f"""{HEAD}
+  func.func @f(%x: tensor<?xf64, "T">) -> tensor<?xf64, "T"> attributes {{mind.dims = ["T in 2..8", "T % 2 == 0"]}} {{
+    %y = ptir.exp %x : tensor<?xf64, "T">
+    return %y : tensor<?xf64, "T">
+  }}
+}}"""
+CALLERS: dict[str, tuple[Any, list[str]]] = {
+    "alone": (lambda f, x: f(x), ["N in 2..8", "N % 2 == 0"]),
+    "twice": (lambda f, x: f(f(x)), ["N in 2..8", "N % 2 == 0"]),
+    "part": (lambda f, x: f(x[1:]), ["2 <= N-1", "N-1 <= 8", "(N-1) % 2 == 0"]),
+    "gradient": (lambda f, x: ma.grad(lambda y: ma.sum(f(y)))(x), ["N in 2..8", "N % 2 == 0"]),
+    "inner function": (lambda f, x: ma.jit(lambda y: f(y))(x), ["N in 2..8", "N % 2 == 0"]),
+    "loop": (
+        lambda f, x: ma.scan(lambda carry, _: (f(carry) / 9, None), x, ma.ones(3))[0],
+        ["N in 2..8", "N % 2 == 0"],
+    ),
+    "captured": (
+        lambda f, x: ma.scan(lambda carry, _: (carry + ma.sum(f(x)), None), ma.sum(x), ma.ones(3))[0],
+        ["N in 2..8", "N % 2 == 0"],
+    ),
+    "known size": (lambda f, x: f(ma.ones(4))[0] + x, []),
+}
+
+
+@pytest.mark.parametrize("case", CALLERS)
+def test_the_caller_declares_in_its_names_what_the_function_does(case: str) -> None:
+    """Calls that break it are refused, as those of the function itself are, and what is compiled relies on it."""
+    call, texts = CALLERS[case]
+    f = ma.from_module(parse(DECLARES))
+    module = ma.trace(lambda x: call(f, x), ma.spec(("N",), ma.float64, name="x"), name="g")
+    verify(module)
+    (func,) = functions(module)
+    assert [found.text for found in declarations_of(func)] == texts
+    run = mind_runtime.compile(module)
+    for n in range(1, 11):
+        if all(found.holds({"N": n}) for found in declarations_of(func)):
+            run(np.zeros(n))
+            continue
+        with pytest.raises(MindError, match=r"E8010: input x of @g has size"):
+            run(np.zeros(n))
+
+
+def test_a_batch_declares_what_its_examples_do() -> None:
+    f = ma.from_module(parse(DECLARES))
+    module = ma.trace(ma.vmap(lambda x: f(x)), ma.spec(("B", "N"), ma.float64, name="x"), name="g")
+    (func,) = functions(module)
+    assert [found.text for found in declarations_of(func)] == ["N in 2..8", "N % 2 == 0"]
+
+
+def test_no_class_has_a_bound_that_the_function_does_not_take() -> None:
+    pytest.importorskip("llvmlite")
+    f = ma.from_module(parse(DECLARES.replace("2..8", "2..12")))
+    module = ma.trace(lambda x: f(x) * 2, ma.spec(("N",), ma.float64, name="x"), name="g")
+    program = mind_runtime.compile(module, target="native", specialize={"background": False, "compile_share": 0})
+    found = {}
+    for n in (6, 10):
+        account = program.by_sizes.of(program.open_shapes([np.zeros(n)]))
+        found[n] = program.classes.account(account, program.by_sizes.limits)[0]
+        np.testing.assert_array_equal(program(np.zeros(n)), np.full(n, 2.0))
+    assert found[6].shapes == ((8,),)
+    assert found[10] is None, "the bound 16 breaks what is declared"
