@@ -139,3 +139,25 @@ def test_no_patches_are_stored(values: Form, isa: str) -> None:
     (func,) = (f for f in functions(module) if f.sym_name.data == "f_grad")
     plan = planned(prepared(func, TARGETS[isa]), TARGETS[isa])
     assert plan.arena < 4 * 4.5 * prod(values[0])
+
+
+@pytest.mark.parametrize(
+    ("values", "pads", "patches"),
+    [
+        (form((2, 12, 14, 16), (3, 3), (2, 2), (ONE, ONE)), 1, 0),
+        (form((2, 12, 14, 16), (3, 3), (1, 1), (ONE, ONE)), 2, 1),
+        (form((2, 13, 14, 16), (3, 3), (2, 2), (ONE, ONE)), 1, 1),
+    ],
+    ids=["as in ResNet", "strides of 1", "blocks reach further than windows"],
+)
+def test_one_copy_with_a_border_where_blocks_have_that_of_windows(values: Form, pads: int, patches: int) -> None:
+    """
+    Elements are compared with the results of their windows, and windows with theirs: both read elements with a border.
+
+    Counted are pads of what has the shape of x, which with strides of 1 results and shares have, and patches with padding.
+    """
+    (func,) = (f for f in functions(module_of(values[0], values[1], "max", "f32")) if f.sym_name.data.endswith("_grad"))
+    work = prepared(func, TARGETS["avx2"])
+    bordered = [op for op in work.walk() if isinstance(op, ptir.PadOp) and op.operands[0].type == work.args[0].type]
+    patched = [op for op in work.walk() if isinstance(op, ptir.ExtractPatchesOp) and any(map(any, op.values()["padding"]))]
+    assert (len(bordered), len(patched)) == (pads, patches)

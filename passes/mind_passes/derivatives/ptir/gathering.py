@@ -47,10 +47,7 @@ def gathered(x: Value, y: Value, share: Value, axes: Sequence[Sliding]) -> Value
 
     None where windows tile x, extents are dynamic, x has holes, or strides and dilation do not fit together: `fold` does these.
     """
-    if any(a.dynamic or a.base > 1 or 0 in (a.x, a.y) for a in axes) or all(a.tiled for a in axes):
-        return None
-    ways = [None if a.still else folding(a) for a in axes]
-    if any(f is not None and (f.interior or sized(_used(f).size) <= 0) for f in ways):
+    if (ways := _ways(axes)) is None:
         return None
     shape = tuple(n for f, a in zip(ways, axes, strict=True) for n in ((a.x,) if f is None else (*_blocks(f), f.count)))
     here = compare("equal", broadcast(_in_blocks(x, ways), shape), broadcast(_in_windows(y, ways, NAN), shape))
@@ -59,6 +56,26 @@ def gathered(x: Value, y: Value, share: Value, axes: Sequence[Sliding]) -> Value
     sums = reduce_sum(_inside(given, ways, shape), [i + 2 for i in inner])
     whole = reshape(sums, [a.x if f is None else f.phases * _blocks(f)[0] for f, a in zip(ways, axes, strict=True)])
     return cut(whole, {i: AxisSlice(f.axis.low % f.phases, f.axis.n) for i, f in enumerate(ways) if f is not None})
+
+
+def shares_border(axes: Sequence[Sliding]) -> bool:
+    """Return whether `gathered` lays x out with the border that windows have, so that one copy with it does for both."""
+    ways = _ways(axes)
+    return ways is not None and _borders(ways) == ([a.low for a in axes], [a.high for a in axes])
+
+
+def _ways(axes: Sequence[Sliding]) -> Ways | None:
+    """Return how windows overlap along each axis; None where they are not gathered."""
+    if any(a.dynamic or a.base > 1 or 0 in (a.x, a.y) for a in axes) or all(a.tiled for a in axes):
+        return None
+    ways = [None if a.still else folding(a) for a in axes]
+    return None if any(f is not None and (f.interior or sized(_used(f).size) <= 0) for f in ways) else ways
+
+
+def _borders(ways: Ways) -> tuple[list[int], list[int]]:
+    """Return how many elements blocks of x have before and after it along each axis."""
+    low = [0 if f is None else f.axis.low % f.phases for f in ways]
+    return low, [0 if f is None else f.wanted[1] * f.phases - f.axis.low - f.axis.n for f in ways]
 
 
 def _laid_out(ways: Ways) -> list[int]:
@@ -88,9 +105,7 @@ def _used(f: Folding) -> AxisSlice:
 
 def _in_blocks(x: Value, ways: Ways) -> Value:
     """Lay x out in blocks; what is around it is cut off at the end."""
-    low = [0 if f is None else f.axis.low % f.phases for f in ways]
-    high = [0 if f is None else f.wanted[1] * f.phases - f.axis.low - f.axis.n for f in ways]
-    whole = padded(x, low, high, [0] * len(ways), NAN)
+    whole = padded(x, *_borders(ways), [0] * len(ways), NAN)
     shape: list[Dim] = []
     for f, n in zip(ways, spec(x).shape, strict=True):
         shape += [n] if f is None else [*_blocks(f), 1]

@@ -21,11 +21,11 @@ from mind_dialect.ptir.types import tensor_type
 from ...ptir.construct import Value, cast, compare, dims, div, make, mul, reduce_sum, spec
 from ..walks import ForwardRow, Row
 from .folding import fold
-from .gathering import gathered
+from .gathering import gathered, shares_border
 from .shared import applied, at_least_one, zeros
 from .transposed import is_transposable, transposed, transposed_extents, without_excess
 from .window_parts import unfold_parts
-from .windows import Sliding, apart, inner_axes, interleaved, sliding, still, unfold
+from .windows import Sliding, apart, bordered, inner_axes, interleaved, sliding, still, unfold
 
 Axes = tuple[Sliding, ...]
 
@@ -106,7 +106,8 @@ def ties(op: ReduceWindowOp, steps: list[Axes]) -> tuple[list[Value], list[Value
     count: Value | None = None
     for i, axes in enumerate(steps):
         y: Value = op.result if i == len(steps) - 1 else partial(op, x, axes)
-        mask = cast(compare("equal", windows_of(x, axes, NAN), apart(y, axes)), accum)
+        whole = bordered(x, axes, NAN) if shares_border(axes) else (x, axes)
+        mask = cast(compare("equal", windows_of(*whole, NAN), apart(y, axes)), accum)
         weights = mask if count is None else mul(mask, windows_of(count, axes, 0.0))
         count = reduce_sum(weights, inner_axes(axes))
         masks.append(mask)

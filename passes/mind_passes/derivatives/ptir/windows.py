@@ -150,6 +150,13 @@ def unfold(x: Value, axes: Sequence[Sliding], padding: float) -> Value:
     return interleaved(patches, axes)
 
 
+def bordered(x: Value, axes: Sequence[Sliding], padding: float) -> tuple[Value, tuple[Sliding, ...]]:
+    """Return `x`, without holes, with its border as elements, and how windows slide over that: a border that others share."""
+    whole = padded(x, [a.low for a in axes], [a.high for a in axes], [0] * len(axes), padding)
+    sizes = zip(axes, spec(whole).shape, strict=True)
+    return whole, tuple(a if a.still else Sliding(n, a.y, a.window, a.stride, 0, 0, 1, a.dilation) for a, n in sizes)
+
+
 def interleaved(patches: Value, axes: Sequence[Sliding]) -> Value:
     """Patches, whose places in windows all come before the channels, under the shape of `unfold`."""
     last = axes[-1]
