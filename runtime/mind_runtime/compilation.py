@@ -138,5 +138,5 @@ def find_function(module: ModuleOp, name: str | None) -> FuncOp:
 def clear_cache() -> None:
     """Forget every compiled function, and memory kept for the next results; programs in use go on working."""
     compiled.clear()
-    if (native := sys.modules.get(f"{__package__}.native.program")) is not None:
+    if (native := sys.modules.get(f"{__package__}.native.executable")) is not None:
         native.clear()

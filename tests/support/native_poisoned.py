@@ -21,7 +21,7 @@ def padded(x: Any, shape: Sequence[int]) -> Any:
 
 def poisoned_call(program: Any, arguments: Sequence[Any]) -> tuple[Any, ...]:
     """Return the results of a call in whose arena floats are NaN, integers are -1, and truths are bytes of all ones."""
-    runner = program._made.runner
+    runner = program._executable.runner
     frame = runner._frame()
     frame.arena[:] = 0xFF
     runner._frames[:] = [frame]
@@ -30,4 +30,4 @@ def poisoned_call(program: Any, arguments: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def limited(program: Any) -> int:
-    return sum(isinstance(op, KernelOp) and bool(op.sizes) for op in program._made.runner.whole().launches.walk())
+    return sum(isinstance(op, KernelOp) and bool(op.sizes) for op in program._executable.runner.whole().launches.walk())

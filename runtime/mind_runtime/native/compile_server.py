@@ -21,7 +21,8 @@ from mind_dialect.program import functions
 from ..compiled import clear as clear_bodies
 from ..shapes import bound_function
 from .compile_child import MODULES
-from .program import clear, compile_native, image_name
+from .executable import clear, image_name
+from .program import compile_native
 
 
 def serve() -> None:

@@ -23,7 +23,8 @@ from mind_lowering.native.timing import NANOSECONDS, RUNS, WORDS
 from ..spans import REPEATS, Limits, Profile, Span, medians, time_of
 from . import jit
 from .call import Frame, NativeRunner, Step, address
-from .program import NativeProgram, foreign_step, types_of
+from .executable import foreign_step, types_of
+from .program import NativeProgram
 
 
 class TimedRunner(NativeRunner):

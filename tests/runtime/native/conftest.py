@@ -10,7 +10,7 @@ pytest.importorskip("llvmlite")
 
 from machines import RUNNABLE, with_stated_caches
 from mind_lowering.native import host as host_module
-from mind_runtime.native.program import clear
+from mind_runtime.native.executable import clear
 
 NAMES_ITS_MACHINE = {"host", "isa", "way"}
 """Arguments of tests that go through machines by themselves."""

@@ -186,7 +186,7 @@ def test_no_reference_is_lost_or_kept() -> None:
         broken,
         "out",
         np.ndarray,
-        run._made,
+        run._executable,
     ]
     held += [a.shape, ()]
 
@@ -214,7 +214,7 @@ def test_programs_go_when_nobody_has_them() -> None:
 
     run = compiled(softmax_rows())
     run(np.zeros((64, 300), np.float32))
-    plan = weakref.ref(run._made.plan)
+    plan = weakref.ref(run._executable.plan)
     gone = weakref.ref(run)
     mind_runtime.clear_cache()
     gc.disable()
@@ -281,9 +281,9 @@ def test_calls_from_threads_have_memory_of_their_own(slow: list[int]) -> None:
 
 
 def test_other_threads_run_during_long_calls_alone() -> None:
-    assert not compiled(chain())._made.runner.native.cost >= plans.LIGHT
+    assert not compiled(chain())._executable.runner.native.cost >= plans.LIGHT
     long = compiled(program("f32[3000000]", lambda x: [ptir.TanhOp(ptir.ExpOp(ptir.TanhOp(x)))]))
-    assert long._made.runner.native.cost > plans.LIGHT
+    assert long._executable.runner.native.cost > plans.LIGHT
     x = np.zeros(3_000_000, np.float32)
     iterations, over = [0], threading.Event()
 
@@ -323,7 +323,7 @@ module = program("f32[9]", lambda x: [ptir.MulOp(ptir.AddOp(x, x), x)])
 x, out = np.full(9, 3, np.float32), np.zeros(9, np.float32)
 run = mind_runtime.compile(module, target="native")
 bound = mind_runtime.bind(module, {}, target="native")
-assert "counts references" in support.why_not() and run._made.plan is None
+assert "counts references" in support.why_not() and run._executable.plan is None
 print(run(x).sum(), run(x, out=out).sum(), bound(x).sum(), support.empty((1 << 20,), np.uint8).size)
 """
     paths = [str(support_folder()), *sys.path]
@@ -371,4 +371,4 @@ def test_steps_on_numpy_are_left_to_python(slow: list[int]) -> None:
     x, ids = np.random.default_rng(1).standard_normal((5, 9)).astype(np.float16), np.array([0, 4, 2, 2, 4], np.int32)
     (found,) = several(run(x, ids))
     assert_close(found, mind_runtime.compile(module)(x, ids), ulps=0)
-    assert slow == ([2] if run._made.plan is None else [])
+    assert slow == ([2] if run._executable.plan is None else [])

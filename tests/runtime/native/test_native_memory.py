@@ -75,9 +75,9 @@ def test_small_blocks_are_left_to_the_system() -> None:
 
 def test_what_is_kept_goes_with_the_cache_of_programs() -> None:
     import mind_runtime
-    from mind_runtime.native import program
+    from mind_runtime.native import executable
 
-    assert program.clear  # which is loaded now
+    assert executable.clear  # which is loaded now
     x = made(3 * MIB)
     del x
     found = support.support()
