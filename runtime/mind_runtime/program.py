@@ -15,10 +15,8 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from mind_dialect.declared_dims import broken, declarations_of
+from mind_dialect.declared_dims import declarations_of
 from mind_dialect.errors import MindError, error
-from mind_dialect.extents import Declaration
-from mind_dialect.extents.dims import is_expression, misfit_text, size_in, solutions
 from mind_dialect.program import input_names, shown_name
 from mind_dialect.ptir_shapes import Dims
 from mind_lowering.memory_need import allocation_error, check_need
@@ -30,6 +28,7 @@ from mind_lowering.xp.peak import peak
 from .background import SizeCompiler
 from .compiled import Body, body_of
 from .core_errors import as_core, place_of
+from .dim_sizes import DimSizes, input_label
 from .donation import MemoryRanges, check_donated, shared_memory
 from .padded import PaddedPrograms
 from .shapes import Guard, bound_function, checked_shapes, shown_dims
@@ -78,15 +77,9 @@ class Program:
         self._open = [i for i, s in enumerate(self.inputs) if not s.is_static]
         """The numbers of the inputs whose sizes only a call tells."""
         self._dynamic = bool(self._open)
-        dims = [
-            (i, d, dim) for i, s in enumerate(self.inputs) for d, dim in enumerate(s.shape) if isinstance(dim, str) and dim != "?"
-        ]
-        self._named = [found for found in dims if not is_expression(found[2])]
-        self._computed = [found for found in dims if is_expression(found[2])]
-        self._first = {name: (self._open.index(i), d) for i, d, name in reversed(self._named)}
+        self._dims = DimSizes(self.name, self.inputs, declarations_of(func))
+        self._first = {name: (self._open.index(i), d) for name, (i, d) in self._dims.first.items()}
         """Where each name is first: the number among the open inputs, and the dimension."""
-        self._solved = list(solutions([s.shape for s in self.inputs]))
-        self._declared = declarations_of(func)
         self._guard = Guard(func) if self._dynamic and not is_lowered(func) else None
 
     @property
@@ -253,7 +246,7 @@ class Program:
         return error("E2007", message, expected=len(self.inputs), actual=given)
 
     def _what(self, i: int) -> str:
-        return f"input {shown_name(self.inputs[i].name)} of @{shown_name(self.name)}"
+        return input_label(self.name, self.inputs[i])
 
     def _admit(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments as plain arrays; E2001 for the first that is none of the declared type."""
@@ -266,44 +259,11 @@ class Program:
 
     def sizes(self, arguments: Sequence[Any]) -> dict[str, int]:
         """The sizes that arguments give to named dimensions; E8001 unless equal names have equal sizes."""
-        return self._sizes([a.shape for a in arguments])
-
-    def _sizes(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-        sizes: dict[str, int] = {}
-        for i, d, name in self._named:
-            self._check_size(i, d, name, shapes[i][d], sizes.setdefault(name, shapes[i][d]))
-        for found in self._solved:
-            n, dim = shapes[found.shape][found.axis], self.inputs[found.shape].shape[found.axis]
-            sizes[found.name] = found.of(n, sizes)
-            if (expected := size_in(dim, sizes)) != n:
-                message = (
-                    f"{self._what(found.shape)}: dimension {found.axis}, {dim}, has size {n}; no size {found.name} makes it that"
-                )
-                raise error("E8001", message, name=found.name, extents=(expected, n))
-        for i, d, dim in self._computed:
-            self._check_size(i, d, dim, shapes[i][d], size_in(dim, sizes))
-        if self._declared and (found := broken(self._declared, sizes)) is not None:
-            raise self._broken(found, sizes)
-        return sizes
-
-    def _broken(self, found: Declaration, sizes: Mapping[str, int]) -> MindError:
-        """E8010 for sizes that break a declaration, which names the arguments that have them."""
-        first = {s.name: (s.shape, s.axis) for s in self._solved} | {name: (i, d) for i, d, name in reversed(self._named)}
-        given = [
-            f"{self._what(i)} has size {size_in(dim, sizes)} as dimension {d}, {dim}"
-            for i, d in map(first.__getitem__, found.names)
-            for dim in (self.inputs[i].shape[d],)
-        ]
-        context = {name: sizes[name] for name in found.names}
-        return error("E8010", f"{'; '.join(given)}; declared is {found.text!r}", declaration=found.text, sizes=context)
-
-    def _check_size(self, i: int, d: int, dim: str, n: int, expected: int | None) -> None:
-        if n != expected:
-            raise error("E8001", misfit_text(self._what(i), d, dim, n, expected), name=dim, extents=(expected, n))
+        return self._dims.of([a.shape for a in arguments])
 
     def _check_memory(self, account: Account[Any]) -> None:
         """E6004 if what the general program needs with these sizes is not there."""
-        check_need(peak(self._body.block, self._sizes(self.whole_shapes(account.shapes))), self._limit)
+        check_need(peak(self._body.block, self._dims.of(self.whole_shapes(account.shapes))), self._limit)
 
     def check_shapes(self, *shapes: tuple[int, ...]) -> dict[str, int]:
         """Return the sizes by name; E8001 as by `sizes`, then whatever the guard raises: before any kernel runs."""
@@ -311,15 +271,15 @@ class Program:
 
     def check_open(self, *shapes: tuple[int, ...]) -> dict[str, int]:
         """As `check_shapes`, for the inputs whose sizes only a call tells."""
-        if self._guard is None or self._computed or any(declared.divides for declared in self._declared):
-            sizes = self._sizes(self.whole_shapes(shapes))
+        if self._guard is None or self._dims.are_computed:
+            sizes = self._dims.of(self.whole_shapes(shapes))
             if self._guard is not None:
                 self._guard.of_open(*shapes)
             return sizes
         try:
-            self._guard.of_open(*shapes)  # which holds all that `_sizes` compares
+            self._guard.of_open(*shapes)  # which holds all that `DimSizes` compares
         except MindError:
-            self._sizes(self.whole_shapes(shapes))  # whose messages name the function too
+            self._dims.of(self.whole_shapes(shapes))  # whose messages name the function too
             raise
         return self.sizes_of(shapes)
 
@@ -375,7 +335,7 @@ class Program:
         given = checked_shapes(f"@{shown_name(self.name)}", shapes, len(self.inputs))
         for i, (spec, shape) in enumerate(zip(self.inputs, given, strict=True)):
             spec.check_shape(shape, self._what(i))
-        self._sizes(given)
+        self._dims.of(given)
         guard = self._guard or Guard(self._func)
         return shown_dims(guard(*given))
 
