@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +11,10 @@ from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.errors import brief, error
-from mind_dialect.ptir.types import DTYPES, F32, SI32, PtirDType
+from mind_dialect.ptir.types import DTYPES, F32, SI32, PtirDType, TensorSpec
 from mind_dialect.ptir_shapes import Dims
 
+from .. import linear_algebra as linalg
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow
 from .emitter import common_shape, static
@@ -32,12 +32,12 @@ def matmul(to: OnnxConverter, x: SSAValue, y: SSAValue) -> SSAValue:
     if k != rows:
         raise error("E3003", f"cannot multiply {brief(list(of_x))} by {brief(list(of_y))}", dimension="rows", extents=(k, rows))
     if not right:
-        found = _dot(to, x, y, [], [], [len(left) + 1], [0])
+        found = dot(to, x, y, [], [], [len(left) + 1], [0])
     else:
         batch = common_shape(tuple(left), tuple(right))
         axes = list(range(len(batch)))
         x, y = to.broadcast(x, (*batch, m, k)), to.broadcast(y, (*batch, rows, n))
-        found = _dot(to, x, y, axes, axes, [len(batch) + 1], [len(batch)])
+        found = dot(to, x, y, axes, axes, [len(batch) + 1], [len(batch)])
     shape = list(to.shape(found))
     if len(of_y) == 1:
         del shape[-1]
@@ -46,7 +46,7 @@ def matmul(to: OnnxConverter, x: SSAValue, y: SSAValue) -> SSAValue:
     return to.reshape(found, tuple(shape))
 
 
-def _dot(to: OnnxConverter, x: SSAValue, y: SSAValue, *axes: Sequence[int]) -> SSAValue:
+def dot(to: OnnxConverter, x: SSAValue, y: SSAValue, *axes: Sequence[int]) -> SSAValue:
     names = ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")
     return to.emit(ptir.DotGeneralOp, x, y, **{name: tuple(a) for name, a in zip(names, axes, strict=True)})
 
@@ -57,7 +57,7 @@ def _matmul(to: OnnxConverter, node: Node) -> SSAValue:
 
 def _gemm(to: OnnxConverter, node: Node) -> SSAValue:
     x, y = node.x(0), node.x(1)
-    found = _dot(to, x, y, [], [], [0 if node.int("transA") else 1], [1 if node.int("transB") else 0])
+    found = dot(to, x, y, [], [], [0 if node.int("transA") else 1], [1 if node.int("transB") else 0])
     alpha, beta = (_factor(to, found, node.float(name, 1.0)) for name in ("alpha", "beta"))
     found = found if alpha == 1 else to.times(found, to.like(alpha, found))
     if not node.has(2):
@@ -74,56 +74,15 @@ def _factor(to: OnnxConverter, x: SSAValue, factor: float) -> float:
     return int(factor)
 
 
-# Einsum
-
-
-def _einsum(to: OnnxConverter, node: Node) -> SSAValue:
-    """Operand after operand: letters of both that are not needed any more are contracted, others are batch dimensions."""
-    xs = node.xs()
-    inputs, result = _letters(to, node.word("equation"), xs)
-    found, have = _summed(to, xs[0], inputs[0], "".join(inputs[1:]) + result)
-    for i in range(1, len(xs)):
-        later = "".join(inputs[i + 1 :]) + result
-        y, of_y = _summed(to, xs[i], inputs[i], have + later)
-        batch = [c for c in have if c in of_y and c in later]
-        contract = [c for c in have if c in of_y and c not in later]
-        axes = [[of.index(c) for c in letters] for letters in (batch, contract) for of in (have, of_y)]
-        found = _dot(to, found, y, *axes)
-        have = "".join([*batch, *(c for c in have if c not in of_y), *(c for c in of_y if c not in have)])
-        found, have = _summed(to, found, have, later)
-    if sorted(have) != sorted(result):
-        raise error("E8002", f"the result {brief(result)!r} has letters that no operand has", attribute="equation", value=result)
-    return to.transpose(found, [have.index(c) for c in result])
-
-
-def _letters(to: OnnxConverter, equation: str, xs: Sequence[SSAValue]) -> tuple[list[str], str]:
-    """The letters of each operand and of the result, `...` spelled out by letters of its own."""
-    left, arrow, right = equation.replace(" ", "").partition("->")
-    inputs = left.split(",")
-    if len(inputs) != len(xs) or not all(re.fullmatch(r"[a-zA-Z]*(\.\.\.)?[a-zA-Z]*", t) for t in [*inputs, right]):
-        raise error("E8002", f"equation {brief(equation)!r} of {len(xs)} operands", attribute="equation", value=equation)
-    spare = [chr(0x100 + i) for i in range(64)]
-    longest = 0
-    for i, (text, x) in enumerate(zip(inputs, xs, strict=True)):
-        count = len(to.shape(x)) - len(text.replace("...", ""))
-        if count < 0 or (count and "..." not in text) or count > len(spare):
-            raise error("E3002", f"operand {i} has rank {len(to.shape(x))}, the equation {text!r}", expected=text, actual=i)
-        longest = max(longest, count)
-        inputs[i] = text.replace("...", "".join(spare[64 - count :]))
-    every = "".join(inputs)
-    dots = "".join(spare[64 - longest :]) if longest else ""
-    result = (
-        right.replace("...", dots) if arrow else dots + "".join(sorted({c for c in every if every.count(c) == 1} - set(dots)))
-    )
-    if any(len(set(text)) != len(text) for text in [*inputs, result]):
-        raise Refused("an einsum that repeats a letter in one operand", "write the diagonal as a gather")
-    return inputs, result
-
-
-def _summed(to: OnnxConverter, x: SSAValue, letters: str, needed: str) -> tuple[SSAValue, str]:
-    """Sum over the letters that are not needed."""
-    axes = [i for i, c in enumerate(letters) if c not in needed]
-    return to.reduced("sum", x, axes, keepdims=False), "".join(c for c in letters if c in needed)
+def _det(to: OnnxConverter, node: Node) -> SSAValue:
+    """The determinants of square matrices."""
+    x = node.x()
+    shape = to.shape(x)
+    if len(shape) < 2:
+        raise error("E3002", f"rank {len(shape)}, expected at least 2", expected="at least 2", actual=len(shape))
+    if shape[-1] != shape[-2]:
+        raise error("E3003", f"matrices {brief(list(shape))}, expected square ones", dimension="columns", extents=shape[-2:])
+    return linalg.call(to, "det", [x], [TensorSpec(to.dtype(x), shape[:-2])])[0]
 
 
 # Windows of convolutions and pools
@@ -393,7 +352,7 @@ PRODUCTS: dict[str, OnnxRow | Refused] = {
     "ConvInteger": _conv_integer,
     "ConvTranspose": _conv_transpose,
     "DequantizeLinear": _dequantize,
-    "Einsum": _einsum,
+    "Det": _det,
     "Gemm": _gemm,
     "MatMul": _matmul,
     "MatMulInteger": _matmul_integer,

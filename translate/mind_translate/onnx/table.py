@@ -7,6 +7,7 @@ from .attention import ATTENTION
 from .contrib import CONTRIB
 from .control import CONTROL
 from .converter import OnnxRow
+from .einsum import EINSUM
 from .elementwise import ELEMENTWISE
 from .indexing import INDEXING
 from .learned import LEARNED
@@ -15,6 +16,7 @@ from .products import PRODUCTS
 from .recurrent import RECURRENT
 from .reductions import REDUCTIONS
 from .resize import RESIZE
+from .sampling import SAMPLING
 from .sequences import SEQUENCES
 from .structural import STRUCTURAL
 
@@ -26,10 +28,7 @@ _OLD = Refused("an op that opset 13 and newer lack", "convert the model with onn
 
 REASONS: dict[str, Refused] = {
     "Bernoulli": _RANDOM,
-    "Col2Im": _IMAGE,
     "DeformConv": _IMAGE,
-    "Det": Refused("a determinant", "compute it before the program"),
-    "GridSample": _IMAGE,
     "ImageDecoder": Refused("the decoding of images", "decode before the program"),
     "MaxRoiPool": _IMAGE,
     "MelWeightMatrix": Refused("a mel filter bank", "compute it before the program, as an initializer"),
@@ -66,9 +65,11 @@ ROWS: dict[str, OnnxRow | Refused] = {
     **REDUCTIONS,
     **INDEXING,
     **PRODUCTS,
+    **EINSUM,
     **ATTENTION,
     **NN,
     **RESIZE,
+    **SAMPLING,
     **RECURRENT,
     **CONTROL,
     **LEARNED,
