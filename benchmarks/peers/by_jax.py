@@ -259,9 +259,9 @@ def halves(parts: Any) -> Any:
     return jnp.stack(parts, -1).astype(jnp.float32)
 
 
-def depthwise(x: Any, weight: Any) -> Any:
-    names, groups = ("NHWC", "HWIO", "NHWC"), x.shape[-1] // weight.shape[-2]
-    return lax.conv_general_dilated(x, weight, (1, 1), [(1, 1)] * 2, dimension_numbers=names, feature_group_count=groups)
+def depthwise(x: Any, weight: Any, stride: int = 1) -> Any:
+    names, groups, sides = ("NHWC", "HWIO", "NHWC"), x.shape[-1] // weight.shape[-2], [(1, 1)] * 2
+    return lax.conv_general_dilated(x, weight, (stride, stride), sides, dimension_numbers=names, feature_group_count=groups)
 
 
 def pooled(x: Any) -> Any:
@@ -296,6 +296,7 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "int8": on(lambda x, y: lax.dot(x, y, preferred_element_type=jnp.int32)),
     "row_int4": on(lambda x, codes, scales: x @ families.decoded(halves, codes, scales).T),
     "depthwise": derived(depthwise),
+    "depthwise_strided": derived(lambda x, weight: depthwise(x, weight, 2)),
     "dense": derived(lambda x, weight: convolved(x, weight, 1, 1)),
     "max_pool": derived(pooled),
     "bodies": on(lambda x, mass: families.bodies(Functions, x, mass)),

@@ -272,6 +272,10 @@ def convolved(x: Array, weight: Array) -> Array:
     return ma.nn.conv(x, weight, padding=1, groups=x.shape[-1] // weight.shape[-2])
 
 
+def strided(x: Array, weight: Array) -> Array:
+    return ma.nn.conv(x, weight, stride=2, padding=1, groups=x.shape[-1] // weight.shape[-2])
+
+
 def pooled(x: Array) -> Array:
     return ma.nn.max_pool(x, 3, stride=2, padding=1)
 
@@ -306,6 +310,7 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "int8": on(lambda x, y: ma.ptir.dot_general(x, y, **MATRICES, accum_dtype=ma.int32, out_dtype=ma.int32)),
     "row_int4": on(row_int4),
     "depthwise": derived(convolved),
+    "depthwise_strided": derived(strided),
     "dense": derived(convolved),
     "max_pool": derived(pooled),
     "bodies": on(lambda x, mass: families.bodies(Functions, x, mass)),

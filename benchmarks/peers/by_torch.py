@@ -280,9 +280,10 @@ def halves(parts: Any) -> Any:
     return torch.stack(parts, -1).float()
 
 
-def convolved(x: Any, weight: Any) -> Any:
+def convolved(x: Any, weight: Any, stride: int = 1) -> Any:
     filters = weight.permute(3, 2, 0, 1)
-    return F.conv2d(x.permute(0, 3, 1, 2), filters, padding=1, groups=x.shape[-1] // filters.shape[1]).permute(0, 2, 3, 1)
+    groups = x.shape[-1] // filters.shape[1]
+    return F.conv2d(x.permute(0, 3, 1, 2), filters, stride=stride, padding=1, groups=groups).permute(0, 2, 3, 1)
 
 
 def pooled(x: Any) -> Any:
@@ -325,6 +326,7 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "int8": on(torch._int_mm),
     "row_int4": on(lambda x, codes, scales: x @ families.decoded(halves, codes, scales).T),
     "depthwise": derived(convolved),
+    "depthwise_strided": derived(lambda x, weight: convolved(x, weight, 2)),
     "dense": derived(convolved),
     "max_pool": derived(pooled),
     "bodies": on(lambda x, mass: families.bodies(torch, x, mass)),

@@ -85,6 +85,11 @@ FAMILIES: dict[str, Workload] = {
     "depthwise": Workload(
         "depthwise convolution 3x3, 8 images 56x56x128, value and gradients", _windows(31, 56, 128, 1), is_convolution=True
     ),
+    "depthwise_strided": Workload(
+        "depthwise convolution 3x3 by 2, 8 images 56x56x128, value and gradients",
+        _windows(34, 56, 128, 1, stride=2),
+        is_convolution=True,
+    ),
     "dense": Workload("convolution 3x3, 8 images 56x56x64, value and gradients", _windows(32, 56, 64, 64), is_convolution=True),
     "max_pool": Workload("max pool 3x3 by 2, 8 images 112x112x64, value and gradient", _windows(33, 112, 64, stride=2)),
     "bodies": Workload("forces between 2048 bodies", _bodies),
