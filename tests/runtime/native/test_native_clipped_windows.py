@@ -324,3 +324,25 @@ def test_code_for_other_machines() -> None:
         for form in FORMS:
             native = lower(prepared(function_of(form.module(F32)), host), host)
             assert not any(note.reason for note in native.notes)
+
+
+def test_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A carry is read by all kernels of an iteration before the next one takes its memory."""
+    monkeypatch.setenv(CHECKS_VARIABLE, "1")
+    values = {"strides": (1,) * 4, "base_dilation": (1,) * 4, "window_dilation": (1,) * 4}
+    for shape, window, padding in ((NHWC.shape, NHWC.window, NHWC.padding), (NCHW.shape, NCHW.window, NCHW.padding)):
+
+        def body(x: Any, s: Any, window: Any = window, padding: Any = padding) -> list[Any]:
+            found = ptir.ReduceWindowOp(x, kind="max", window_dims=window, padding=padding, **values).result
+            return [ptir.AddOp(found, s).result]
+
+        def whole(x: Any, s: Any, body: Any = body) -> Any:
+            return ptir.ScanOp(x, s, carry_count=1, scan_output_count=0, body=body).results[0]
+
+        sizes = ",".join(map(str, shape))
+        module = program(f"f32[{sizes}] f32[5,{sizes}]", whole)
+        rng = np.random.default_rng(0)
+        x, s = (rng.standard_normal(n).astype(np.float32) for n in (shape, (5, *shape)))
+        native = mind_runtime.compile(module, target="native")
+        same(native(x, s), mind_runtime.compile(module, target="numpy")(x, s))
+        assert "0 ops on NumPy" in native.explain()[0]

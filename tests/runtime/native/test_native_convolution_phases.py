@@ -303,3 +303,34 @@ def test_gradients_of_strided_convolutions_are_those_of_torch(form: Form, stride
         terms = prod(g.shape[:-1]) if mine.shape == w.shape else prod(w.shape) // form.channels
         rounded = max(1, terms) * (eps if dtype in (F32, F64) else 2.0**-23) + eps
         assert np.all(abs(mine.astype(np.float64) - theirs) <= rounded * size)
+
+
+# Loops
+
+
+@pytest.mark.parametrize("carried", [False, True], ids=["weights stay", "weights change"])
+def test_in_loops(carried: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What skipped taps add is computed before a loop that leaves weights as they are, else in each iteration."""
+    monkeypatch.setenv(CHECKS_VARIABLE, "1")
+    form = Form(1, (3, 3), 8, (3, 3), 8, base_dilation=(2, 2))
+
+    def body(x: Any, w: Any, s: Any) -> list[Any]:
+        found = ptir.ConvolutionOp(x, w, **form.values()).result
+        again = ptir.AddOp(found, s).result
+        return [again, ptir.NegOp(w).result if carried else w]
+
+    def whole(x: Any, w: Any, s: Any) -> Any:
+        return ptir.ScanOp(x, w, s, carry_count=2, scan_output_count=0, body=body).results[0]
+
+    module = program("f32[1,3,3,8] f32[3,3,8,8] f32[4,1,3,3,8]", whole)
+    rng = np.random.default_rng(0)
+    x, w, s = (rng.integers(-2, 3, shape).astype(np.float32) for shape in (*form.shapes, (4, 1, 3, 3, 8)))
+    native = mind_runtime.compile(module, target="native")
+    expected = x
+    for k in range(4):
+        expected = defined(form, expected, -w if carried and k % 2 else w) + s[k]
+    np.testing.assert_array_equal(native(x, w, s), expected)
+    w[1, 1, 0, 0] = np.nan
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(native(x, w, s), mind_runtime.compile(module, target="numpy")(x, w, s))
+    assert "0 ops on NumPy" in native.explain()[0]
