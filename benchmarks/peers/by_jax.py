@@ -248,7 +248,32 @@ def gpt_train(arrays: Arrays, dtype: Any = None) -> Call:
 class Functions:
     """The functions of JAX that families of programs use."""
 
-    exp, log, sqrt, sum, erf = jnp.exp, jnp.log, jnp.sqrt, jnp.sum, lax.erf
+    exp, log, sqrt, sum, erf, tanh, where, roll = jnp.exp, jnp.log, jnp.sqrt, jnp.sum, lax.erf, jnp.tanh, jnp.where, jnp.roll
+    sigmoid = jax.nn.sigmoid
+
+    @staticmethod
+    def scan(step: Callable[..., Any], state: Any, rows: Any) -> Any:
+        return lax.scan(step, state, rows)[1]
+
+    @staticmethod
+    def loop(count: int, step: Callable[[Any], Any], state: Any) -> Any:
+        return lax.fori_loop(0, count, lambda _, state: step(state), state)
+
+
+LOSS = partial(families.loss, Functions)
+
+
+def embedding(table: Any, tokens: Any, dy: Any) -> Any:
+    rows, pull = jax.vjp(lambda table: table[tokens], table)
+    return rows, *pull(dy)
+
+
+def hessian_vector(x: Any, y: Any, w0: Any, w1: Any, v0: Any, v1: Any) -> Any:
+    return jax.jvp(lambda *w: jax.grad(LOSS, (0, 1))(*w, x, y), (w0, w1), (v0, v1))[1]
+
+
+def per_example(x: Any, y: Any, w0: Any, w1: Any) -> Any:
+    return jax.vmap(jax.grad(LOSS, (0, 1)), (None, None, 0, 0))(w0, w1, x, y)
 
 
 def batch_norm(x: Any, gamma: Any, beta: Any) -> Any:
@@ -291,7 +316,7 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "softmax_first": on(lambda x: jax.nn.softmax(x, 0)),
     "top_k": on(lambda x: lax.top_k(x, 50)),
     "sort": on(lambda x: jnp.sort(x, 1)),
-    "black_scholes": on(lambda *given: families.black_scholes(Functions, *given)),
+    "black_scholes": on(partial(families.black_scholes, Functions)),
     "batch_norm": on(batch_norm),
     "int8": on(lambda x, y: lax.dot(x, y, preferred_element_type=jnp.int32)),
     "row_int4": on(lambda x, codes, scales: x @ families.decoded(halves, codes, scales).T),
@@ -299,7 +324,15 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "depthwise_strided": derived(lambda x, weight: depthwise(x, weight, 2)),
     "dense": derived(lambda x, weight: convolved(x, weight, 1, 1)),
     "max_pool": derived(pooled),
-    "bodies": on(lambda x, mass: families.bodies(Functions, x, mass)),
+    "bodies": on(partial(families.bodies, Functions)),
+    "lstm": derived(partial(families.lstm, Functions)),
+    "selective_scan": on(partial(families.selective_scan, Functions)),
+    "embedding": on(embedding),
+    "histogram": on(lambda x: jnp.bincount((x * 256).astype(jnp.int32), length=256)),
+    "stencil": on(partial(families.heat, Functions)),
+    "mandelbrot": on(partial(families.mandelbrot, Functions)),
+    "hessian_vector": on(hessian_vector),
+    "per_example": on(per_example),
     "tiny": tiny,
     "chain1k": chain,
     "chain10M": chain,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -185,6 +186,30 @@ def halves(parts: Any) -> Any:
     return np.stack(parts, -1).astype(np.float32)
 
 
+class Functions:
+    """The functions of NumPy that families of programs use."""
+
+    exp, sum, tanh, where, roll, loop = np.exp, np.sum, np.tanh, np.where, np.roll, staticmethod(families.looped)
+
+    @staticmethod
+    def scan(step: Callable[..., Any], state: Any, rows: Any) -> Any:
+        return families.scanned(step, state, rows, np.stack)
+
+
+def embedding(table: Any, tokens: Any, dy: Any) -> Any:
+    gradient = np.zeros_like(table)
+    np.add.at(gradient, tokens, dy)
+    return table[tokens], gradient
+
+
+def per_example(x: Any, y: Any, w0: Any, w1: Any) -> Any:
+    """The gradients of `families.loss`, by hand."""
+    hidden = np.tanh(x @ w0)
+    error = hidden @ w1 - y
+    before = error @ w1.T * (1 - hidden * hidden)
+    return x[:, :, None] * before[:, None, :], hidden[:, :, None] * error[:, None, :]
+
+
 def on(function: Callable[..., Any]) -> Callable[[Arrays], Call]:
     """A family: a function of its arrays."""
     return lambda arrays: lambda: function(*arrays.values())
@@ -200,7 +225,13 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "sort": on(lambda x: np.sort(x, 1)),
     "batch_norm": on(batch_norm),
     "row_int4": on(lambda x, codes, scales: x @ families.decoded(halves, codes, scales).T),
-    "bodies": on(lambda x, mass: families.bodies(np, x, mass)),
+    "bodies": on(partial(families.bodies, np)),
+    "selective_scan": on(partial(families.selective_scan, Functions)),
+    "embedding": on(embedding),
+    "histogram": on(lambda x: np.bincount((x * 256).astype(np.int32), minlength=256)),
+    "stencil": on(partial(families.heat, Functions)),
+    "mandelbrot": on(partial(families.mandelbrot, Functions)),
+    "per_example": on(per_example),
     "tiny": tiny,
     "chain1k": chain,
     "chain10M": chain,

@@ -238,11 +238,40 @@ def gpt_train(arrays: Arrays, compute: str | None = None) -> Call:
 class Functions:
     """Our functions that families of programs use."""
 
-    exp, log, sqrt, erf = ma.exp, ma.log, ma.sqrt, ma.erf
+    exp, log, sqrt, erf, tanh, where, roll = ma.exp, ma.log, ma.sqrt, ma.erf, ma.tanh, ma.where, ma.roll
+    sigmoid = ma.nn.sigmoid
 
     @staticmethod
     def sum(x: Array, axis: int) -> Array:
         return ma.sum(x, axis=axis)
+
+    @staticmethod
+    def scan(step: Callable[..., Any], state: Any, rows: Any) -> Any:
+        return ma.scan(step, state, rows)[1]
+
+    @staticmethod
+    def loop(count: int, step: Callable[[Any], Any], state: Any) -> Any:
+        return ma.fori_loop(0, count, lambda _, state: step(state), state)
+
+
+LOSS = partial(families.loss, Functions)
+
+
+def lstm(x: Array, w_x: Array, w_h: Array, bias: Array) -> Array:
+    return families.lstm(Functions, x, w_x, w_h, bias)
+
+
+def embedding(table: Array, tokens: Array, dy: Array) -> Any:
+    rows, pull = ma.vjp(lambda table: ma.take(table, tokens, axis=0), table)
+    return rows, *pull(dy)
+
+
+def hessian_vector(x: Array, y: Array, w0: Array, w1: Array, v0: Array, v1: Array) -> Any:
+    return ma.jvp(lambda *w: ma.grad(LOSS, (0, 1))(*w, x, y), (w0, w1), (v0, v1))[1]
+
+
+def per_example(x: Array, y: Array, w0: Array, w1: Array) -> Any:
+    return ma.vmap(ma.grad(LOSS, (0, 1)), (None, None, 0, 0))(w0, w1, x, y)
 
 
 def along(x: Array, axis: int) -> Array:
@@ -305,7 +334,7 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "softmax_first": on(lambda x: along(x, 0)),
     "top_k": on(lambda x: ma.top_k(x, 50)),
     "sort": on(lambda x: ma.sort(x, axis=1)),
-    "black_scholes": on(lambda s, k, t: families.black_scholes(Functions, s, k, t)),
+    "black_scholes": on(partial(families.black_scholes, Functions)),
     "batch_norm": on(batch_norm),
     "int8": on(lambda x, y: ma.ptir.dot_general(x, y, **MATRICES, accum_dtype=ma.int32, out_dtype=ma.int32)),
     "row_int4": on(row_int4),
@@ -313,7 +342,15 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "depthwise_strided": derived(strided),
     "dense": derived(convolved),
     "max_pool": derived(pooled),
-    "bodies": on(lambda x, mass: families.bodies(Functions, x, mass)),
+    "bodies": on(partial(families.bodies, Functions)),
+    "lstm": derived(lstm),
+    "selective_scan": on(partial(families.selective_scan, Functions)),
+    "embedding": on(embedding),
+    "histogram": on(lambda x: ma.bincount(ma.astype(x * 256.0, ma.int32), minlength=256)),
+    "stencil": on(partial(families.heat, Functions)),
+    "mandelbrot": on(partial(families.mandelbrot, Functions)),
+    "hessian_vector": on(hessian_vector),
+    "per_example": on(per_example),
     "tiny": tiny,
     "chain1k": chain,
     "chain10M": chain,

@@ -290,6 +290,44 @@ def pooled(x: Any) -> Any:
     return F.max_pool2d(x.permute(0, 3, 1, 2), 3, 2, 1).permute(0, 2, 3, 1)
 
 
+class Functions:
+    """The functions of PyTorch that families of programs use."""
+
+    exp, sum, tanh, where, roll, loop = torch.exp, torch.sum, torch.tanh, torch.where, torch.roll, staticmethod(families.looped)
+
+    @staticmethod
+    def scan(step: Callable[..., Any], state: Any, rows: Any) -> Any:
+        return families.scanned(step, state, rows, torch.stack)
+
+
+def lstm(x: Any, w_x: Any, w_h: Any, bias: Any) -> Any:
+    """PyTorch's own, which `torch.nn.LSTM` calls."""
+    begin = x.new_zeros(1, x.shape[1], w_h.shape[0])
+    weights = [w_x.T, w_h.T, bias, torch.zeros_like(bias)]
+    return torch.lstm(x, (begin, begin), weights, True, 1, 0.0, False, False, False)[0]
+
+
+def hessian_vector(x: Any, y: Any, w0: Any, w1: Any, v0: Any, v1: Any) -> Any:
+    gradient = torch.func.grad(partial(families.loss, torch), (0, 1))
+    return torch.func.jvp(lambda *w: gradient(*w, x, y), (w0, w1), (v0, v1))[1]
+
+
+def per_example(x: Any, y: Any, w0: Any, w1: Any) -> Any:
+    return torch.func.vmap(torch.func.grad(partial(families.loss, torch), (0, 1)), (None, None, 0, 0))(w0, w1, x, y)
+
+
+def embedding(arrays: Arrays) -> Call:
+    t = tensors(arrays)
+    t["table"].requires_grad_()
+    run = compiled(lambda table, tokens: F.embedding(tokens, table))
+
+    def call() -> Any:
+        rows = run(t["table"], t["tokens"])
+        return rows.detach(), *torch.autograd.grad(rows, [t["table"]], t["dy"])
+
+    return call
+
+
 def derived(function: Callable[..., Any]) -> Callable[[Arrays], Call]:
     """A family: a function of its arrays but the last, which is a cotangent, and its gradients."""
 
@@ -321,7 +359,7 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "softmax_first": on(lambda x: torch.softmax(x, 0)),
     "top_k": on(lambda x: tuple(torch.topk(x, 50, 1))),
     "sort": on(lambda x: torch.sort(x, 1).values),
-    "black_scholes": on(lambda *given: families.black_scholes(torch, *given)),
+    "black_scholes": on(partial(families.black_scholes, torch)),
     "batch_norm": on(batch_norm),
     "int8": on(torch._int_mm),
     "row_int4": on(lambda x, codes, scales: x @ families.decoded(halves, codes, scales).T),
@@ -329,7 +367,12 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "depthwise_strided": derived(lambda x, weight: convolved(x, weight, 2)),
     "dense": derived(convolved),
     "max_pool": derived(pooled),
-    "bodies": on(lambda x, mass: families.bodies(torch, x, mass)),
+    "bodies": on(partial(families.bodies, torch)),
+    "lstm": derived(lstm),
+    "embedding": embedding,
+    "histogram": on(lambda x: torch.bincount((x * 256).int(), minlength=256)),
+    "hessian_vector": on(hessian_vector),
+    "per_example": on(per_example),
     "tiny": tiny,
     "chain1k": chain,
     "chain10M": chain,
@@ -350,5 +393,8 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     **({"gpt2_decode": gpt2_decode_with_caches} if DEVICE == "cuda" else {}),
     "resnet34_64": resnet34,
 }
-if not COMPILED:  # the peer of the examples, which changes what it holds, is not compiled
+if not COMPILED:  # the peer of the examples, which changes what it holds, is not compiled; loops would be unrolled, for minutes
     SIDES["gpt2_decode"] = gpt2_decode
+    SIDES["selective_scan"] = on(partial(families.selective_scan, Functions))
+    SIDES["stencil"] = on(partial(families.heat, Functions))
+    SIDES["mandelbrot"] = on(partial(families.mandelbrot, Functions))

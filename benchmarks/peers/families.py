@@ -1,7 +1,8 @@
 """
 Families of programs that no kernel was tuned for, on arrays of real use.
 
-Where every side writes a program alike, it is here once, over the functions of a side: `exp`, `log`, `sqrt`, `erf` and `sum`.
+Where every side writes a program alike, it is here once, over the functions of a side: those of elements, `sum` and `roll`, and
+`scan` and `loop`, which are Python's loops where a side has no others.
 """
 
 from __future__ import annotations
@@ -59,6 +60,51 @@ def _packed(small: bool) -> Arrays:
     return {**normal(34, x=(1, n)), "codes": codes, "scales": 0.01 * abs(normal(35, s=(n, n // 32))["s"])}
 
 
+def _sequences(small: bool) -> Arrays:
+    """A sequence of batches, with weights and cotangents, for an LSTM."""
+    n, b, m = (5, 2, 8) if small else (64, 32, 256)
+    found = normal(36, x=(n, b, m), w_x=(m, 4 * m), w_h=(m, 4 * m), bias=(4 * m,), dy=(n, b, m))
+    return {name: array * np.float32(0.05) if name[0] == "w" else array for name, array in found.items()}
+
+
+def _selective(small: bool) -> Arrays:
+    """A sequence, its steps and its weights to and from the state, for a selective state space."""
+    n, d, k = (5, 6, 4) if small else (512, 512, 16)
+    found = normal(37, x=(n, d), steps=(n, d), rates=(d, k), b=(n, k), c=(n, k))
+    return {**found, "steps": abs(found["steps"]) * np.float32(0.1), "rates": -abs(found["rates"])}
+
+
+def _words(small: bool) -> Arrays:
+    n, m, count = (30, 8, 12) if small else (50_257, 256, 4096)
+    tokens = np.random.default_rng(38).integers(0, n, count).astype(np.int32)
+    return {**normal(39, table=(n, m)), "tokens": tokens, **normal(40, dy=(count, m))}
+
+
+def _samples(small: bool) -> Arrays:
+    return {"x": np.random.default_rng(41).random(500 if small else 4_000_000, dtype=np.float32)}
+
+
+def _plane(small: bool) -> Arrays:
+    """Points of the complex plane."""
+    n = 20 if small else 512
+    x, y = np.meshgrid(np.linspace(-2, 0.6, n, dtype=np.float32), np.linspace(-1.2, 1.2, n, dtype=np.float32))
+    return {"x": x, "y": y}
+
+
+def _perceptron(*more: str) -> Callable[[bool], Arrays]:
+    """Inputs, targets and weights of two layers, and directions for those in `more`."""
+
+    def arrays(small: bool) -> Arrays:
+        n, m, k, batch = (6, 5, 3, 4) if small else (256, 512, 64, 128)
+        shapes = {"x": (batch, n), "y": (batch, k), "w0": (n, m), "w1": (m, k), "v0": (n, m), "v1": (m, k)}
+        found = normal(42, **shapes)
+        return {
+            name: x * np.float32(0.05) if name[0] in "wv" else x for name, x in found.items() if name[0] != "v" or name in more
+        }
+
+    return arrays
+
+
 def _windows(seed: int, extent: int, channels: int, inputs: int = 0, stride: int = 1) -> Callable[[bool], Arrays]:
     """Images, filters of 3x3 if they have inputs, and cotangents."""
 
@@ -93,6 +139,14 @@ FAMILIES: dict[str, Workload] = {
     "dense": Workload("convolution 3x3, 8 images 56x56x64, value and gradients", _windows(32, 56, 64, 64), is_convolution=True),
     "max_pool": Workload("max pool 3x3 by 2, 8 images 112x112x64, value and gradient", _windows(33, 112, 64, stride=2)),
     "bodies": Workload("forces between 2048 bodies", _bodies),
+    "lstm": Workload("LSTM of 256, 64 steps of 32 sequences, value and gradients", _sequences),
+    "selective_scan": Workload("selective scan, 512 steps of 512 channels and 16 states", _selective),
+    "embedding": Workload("4,096 rows of a table of 50,257 x 256, and its gradient", _words, size_of("table", "dy")),
+    "histogram": Workload("histogram of 4 million numbers in 256 bins", _samples, size_of("x"), reads=True),
+    "stencil": Workload("100 steps of heat on 512 x 512", lambda small: normal(43, u=(20, 20) if small else (512, 512))),
+    "mandelbrot": Workload("50 steps of Mandelbrot's set on 512 x 512", _plane),
+    "hessian_vector": Workload("Hessian times vector of two layers, batch 128", _perceptron("v0", "v1")),
+    "per_example": Workload("gradients of two layers for each of 128 examples", _perceptron()),
 }
 
 
@@ -121,3 +175,72 @@ def bodies(f: Any, x: Any, mass: Any) -> Any:
     squared = f.sum(between * between, -1) + 1e-3
     weight = mass[None, :] / (squared * f.sqrt(squared))
     return f.sum(between * weight[:, :, None], 1)
+
+
+def lstm(f: Any, x: Any, w_x: Any, w_h: Any, bias: Any) -> Any:
+    """The hidden states of an LSTM, whose gates are in the order of PyTorch's."""
+    n = w_h.shape[0]
+
+    def step(state: Any, row: Any) -> Any:
+        h, c = state
+        gates = row + h @ w_h
+        enter, keep, new, leave = (gates[:, i * n : (i + 1) * n] for i in range(4))
+        c = f.sigmoid(keep) * c + f.sigmoid(enter) * f.tanh(new)
+        h = f.sigmoid(leave) * f.tanh(c)
+        return (h, c), h
+
+    begin = x[0] * 0.0
+    return f.scan(step, (begin, begin), x @ w_x + bias)
+
+
+def selective_scan(f: Any, x: Any, steps: Any, rates: Any, b: Any, c: Any) -> Any:
+    """A state for each channel that decays at rates of its own, what enters it and leaves it chosen by each step."""
+
+    def step(h: Any, row: Any) -> Any:
+        x, dt, b, c = row
+        h = f.exp(dt[:, None] * rates) * h + (dt * x)[:, None] * b[None, :]
+        return h, f.sum(h * c[None, :], -1)
+
+    return f.scan(step, rates * 0.0, (x, steps, b, c))
+
+
+def heat(f: Any, u: Any) -> Any:
+    """Diffusion on a torus."""
+
+    def step(u: Any) -> Any:
+        return u + 0.2 * (f.roll(u, 1, 0) + f.roll(u, -1, 0) + f.roll(u, 1, 1) + f.roll(u, -1, 1) - 4.0 * u)
+
+    return f.loop(100, step, u)
+
+
+def mandelbrot(f: Any, x: Any, y: Any) -> Any:
+    """How many steps the points of each row stay within 2 of 0, in all: a point on the border differs by its last bits."""
+
+    def step(state: Any) -> Any:
+        a, b, count = state
+        a, b = a * a - b * b + x, 2.0 * a * b + y
+        return a, b, f.where(a * a + b * b <= 4.0, count + 1.0, count)
+
+    return f.sum(f.loop(50, step, (x, y, x * 0.0))[2], -1)
+
+
+def loss(f: Any, w0: Any, w1: Any, x: Any, y: Any) -> Any:
+    """Half the squared error of two layers, over all rows or of one."""
+    error = f.tanh(x @ w0) @ w1 - y
+    return 0.5 * (error * error).sum()
+
+
+def scanned(step: Callable[..., Any], state: Any, rows: Any, stack: Callable[..., Any]) -> Any:
+    """A scan as a loop of Python."""
+    every: list[Any] = []
+    for row in zip(*rows, strict=True) if isinstance(rows, tuple) else rows:
+        state, out = step(state, row)
+        every.append(out)
+    return stack(every)
+
+
+def looped(count: int, step: Callable[[Any], Any], state: Any) -> Any:
+    """A loop of Python."""
+    for _ in range(count):
+        state = step(state)
+    return state
