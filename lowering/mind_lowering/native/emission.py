@@ -83,39 +83,21 @@ class Emission:
         self.known: dict[Hashable, NativeKernel] = {}
 
     def run(self) -> Native:
+        """Emit the entries; return the program."""
         plan, table = self.plan, self.plan.table
         top = plan.func.body.block
         packing = next((self.packing(op) for op in top.ops if isinstance(op, PrepackOp)), None)
-        codes: list[Code] = []
-        cost = 0.0
-        for op in top.ops:
-            match op:
-                case HostCallOp():
-                    self.entry(codes)
-                    self.host_call(op)
-                    cost = inf
-                case KernelOp():
-                    cost += plan.planner.kernels[op].step.cost(self.host)
-                    codes += self.codes(op, 0)
-                case ForOp() | WhileOp() | IfOp():
-                    codes += self.codes(op, 0)
-                    cost = inf
-                case _:
-                    pass
-        self.entry(codes)
+        cost = self.entries(top)
         allocs = {(a.kind, a.number): a for a in launch_ops(top) if isinstance(a, AllocOp)}
-        inputs = [table.entries.get(allocs[Space.INPUT, i], -1) for i in range(len(top.args))]
-        constants = [(table.memory(a.res), a.literal_value) for a in table.entries if a.kind is Space.CONSTANT]
         assert isinstance(top.last_op, ReturnOp)
-        outputs = [table.memory(v) for v in top.last_op.inputs]
         return Native(
             self.name,
             self.host,
             self.module.text(),
             self.steps,
-            inputs,
-            outputs,
-            constants,
+            [table.entries.get(allocs[Space.INPUT, i], -1) for i in range(len(top.args))],
+            [table.memory(v) for v in top.last_op.inputs],
+            [(table.memory(a.res), a.literal_value) for a in table.entries if a.kind is Space.CONSTANT],
             table.size + (self.timer is not None),
             plan.arena,
             self.sites.found,
@@ -126,6 +108,27 @@ class Emission:
             None if self.timer is None else self.timer.place,
             plan.func,
         )
+
+    def entries(self, top: Block) -> float:
+        """Emit the entries of the ops of a function; return the cost of a call, infinite with loops or calls of the host."""
+        codes: list[Code] = []
+        cost = 0.0
+        for op in top.ops:
+            match op:
+                case HostCallOp():
+                    self.entry(codes)
+                    self.host_call(op)
+                    cost = inf
+                case KernelOp():
+                    cost += self.plan.planner.kernels[op].step.cost(self.host)
+                    codes += self.codes(op, 0)
+                case ForOp() | WhileOp() | IfOp():
+                    codes += self.codes(op, 0)
+                    cost = inf
+                case _:
+                    pass
+        self.entry(codes)
+        return cost
 
     def packing(self, op: PrepackOp) -> Packing:
         """The entry of what is packed once for all calls."""

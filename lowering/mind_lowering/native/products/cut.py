@@ -77,14 +77,7 @@ class ProductCut:
 
 
 def choose(
-    host: TargetInfo,
-    lhs: View,
-    rhs: View,
-    total: PtirDType,
-    *,
-    decoded: bool = False,
-    kept: bool = False,
-    limited: bool = False,
+    host: TargetInfo, lhs: View, rhs: View, total: PtirDType, *, decoded: bool = False, kept: bool = False, limited: bool = False
 ) -> ProductCut:
     """
     A cut by the number of registers and the sizes of caches; if `decoded`, tiles do not read the right operand where it lies.
@@ -104,27 +97,36 @@ def choose(
     depth = by_words(lhs, words, -1).shape[-1]
     tall, vectors = tile_of(host, total, rows, -(-columns // width), words)
     tiles, panels = -(-rows // tall), -(-columns // (vectors * width))
-    in_order = rhs.strides[-1] == 1 and rhs.dtype is total and not decoded
-    near = columns * depth * total.size <= host.l1_bytes
-    few = tiles <= (1 if kept else 2)
-    copy_rhs = not (in_order and (near or few)) and not (tiles == 1 and rhs.strides[-1] == 1 and not decoded)
-    copy_rhs = copy_rhs or words is not None
+    copy_rhs = words is not None or _is_rhs_copied(host, rhs, total, tiles, decoded=decoded, kept=kept)
     # Panels twice as large as the first cache do best: sums go to memory half as often as with those that fit.
     block = depth if not copy_rhs else _block(depth, 2 * host.l1_bytes // (vectors * width * total.size))
     by_rows = rows > MANY_ROWS or (tiles > 1 and (panels == 1 or limited))
-    far = rows * depth * total.size > host.l1_bytes
-    conflict = _rows_conflict(lhs, tall)
+    copy_lhs = words is not None or _is_lhs_copied(host, lhs, total, tall, panels, by_rows=by_rows)
+    together = tiles
     if by_rows:
         most = max(1, host.l2_bytes // 2 // (block * total.size * tall))
         small = panels * vectors * width * depth * total.size <= host.l2_bytes
         together = in_unit(tiles, LIMITED_TILES if limited else (3, 6) if small else (5, 8), most)
-        copy_lhs = words is not None or (panels > 3 and (far or lhs.dtype is not total))
-    else:
-        together = tiles
-        copy_lhs = words is not None or (panels > 1 and ((tiles > 1 and conflict) or lhs.dtype is not total))
     group = max(1, min(STRETCH // (vectors * width * total.size), panels // 8)) if copy_rhs else 1
     kept = kept and copy_rhs and not by_rows
     return ProductCut(width, tall, vectors, block, by_rows, together, copy_lhs, copy_rhs, group, kept=kept, words=words)
+
+
+def _is_rhs_copied(host: TargetInfo, rhs: View, total: PtirDType, tiles: int, *, decoded: bool, kept: bool) -> bool:
+    """Return whether panels of the right operand are packed: not where few tiles read them, or they are in cache and in order."""
+    if decoded or rhs.strides[-1] != 1:
+        return True
+    near = prod(rhs.shape[-2:]) * total.size <= host.l1_bytes
+    few = tiles <= (1 if kept else 2)
+    return tiles > 1 and not (rhs.dtype is total and (near or few))
+
+
+def _is_lhs_copied(host: TargetInfo, lhs: View, total: PtirDType, tall: int, panels: int, *, by_rows: bool) -> bool:
+    """Return whether rows of the left operand are packed: where many panels read them and they conflict, or are converted."""
+    if by_rows:
+        far = prod(lhs.shape[-2:]) * total.size > host.l1_bytes
+        return panels > 3 and (far or lhs.dtype is not total)
+    return panels > 1 and ((lhs.shape[-2] > tall and _rows_conflict(lhs, tall)) or lhs.dtype is not total)
 
 
 def in_unit(tiles: int, between: tuple[int, int], most: int) -> int:

@@ -194,31 +194,35 @@ def planned(
         lhs, rhs, out = flipped(rhs), flipped(lhs), flipped(out)
         still, limits = (still[1], still[0]), (limits[1], limits[0])
     cut = choose(host, lhs, rhs, total, decoded=prologue is not None, kept=still[1], limited=limits[0] is not None)
-    made = Product(name, lhs, rhs, out, total, cut, epilogue, prologue, swapped, limits=limits)
-    batches, panels = prod(made.batch), made.panels
+    product = Product(name, lhs, rhs, out, total, cut, epilogue, prologue, swapped, limits=limits)
+    _allocate(product, scratch)
+    return product
 
-    def room(what: str, count: int) -> View:
-        return View(scratch(total, count, f"{name}.{what}"), total, (count,), (1,))
+
+def _allocate(product: Product, scratch: Scratch) -> None:
+    """Reserve the memory of packed operands, where it is not on the stack, and of partial sums."""
+    cut, total, batches = product.cut, product.total, prod(product.batch)
+
+    def reserve(what: str, count: int) -> View:
+        return View(scratch(total, count, f"{product.name}.{what}"), total, (count,), (1,))
 
     if cut.whole_rhs:
-        made.rhs_copy = room("rhs", _matrix_count(rhs) * panels * made.depth * cut.columns)
-    elif cut.copy_rhs and not on_stack(made, panel_size(made)):
-        made.rhs_copy = room("rhs", batches * made.groups * panel_size(made))
+        product.rhs_copy = reserve("rhs", _matrix_count(product.rhs) * product.panels * product.depth * cut.columns)
+    elif cut.copy_rhs and not on_stack(product, panel_size(product)):
+        product.rhs_copy = reserve("rhs", batches * product.groups * panel_size(product))
     if cut.whole_lhs:
-        made.lhs_copy = room("lhs", _matrix_count(lhs) * copied_size(made))
-    elif cut.copy_lhs and not on_stack(made, copied_size(made)):
-        made.lhs_copy = room("lhs", batches * made.row_blocks * copied_size(made))
+        product.lhs_copy = reserve("lhs", _matrix_count(product.lhs) * copied_size(product))
+    elif cut.copy_lhs and not on_stack(product, copied_size(product)):
+        product.lhs_copy = reserve("lhs", batches * product.row_blocks * copied_size(product))
     if cut.bands > 1:
-        strides = row_major((*made.batch, cut.bands, made.rows, made.columns))
-        count = batches * cut.bands * made.rows * made.columns
-        made.partial = replace(room("partial", count), shape=(*made.batch, cut.bands, made.rows, made.columns), strides=strides)
-    elif made.blocks > 1 or cut.stream:
-        made.partial = _partial_sums_view(epilogue, total, swapped)
-        if made.partial is None:
-            area = made.rows * made.columns
-            strides = (*[area * n for n in _flat_strides(made.batch)], made.columns, 1)
-            made.partial = replace(room("partial", batches * area), shape=out.shape, strides=strides)
-    return made
+        shape = (*product.batch, cut.bands, product.rows, product.columns)
+        product.partial = replace(reserve("partial", prod(shape)), shape=shape, strides=row_major(shape))
+    elif product.blocks > 1 or cut.stream:
+        product.partial = _partial_sums_view(product.epilogue, total, product.swapped)
+        if product.partial is None:
+            area = product.rows * product.columns
+            strides = (*[area * n for n in _flat_strides(product.batch)], product.columns, 1)
+            product.partial = replace(reserve("partial", batches * area), shape=product.out.shape, strides=strides)
 
 
 def _partial_sums_view(epilogue: Epilogue, total: PtirDType, swapped: bool) -> View | None:
