@@ -20,7 +20,7 @@ import numpy as np
 
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
-from mind_dialect.extents.dims import UNKNOWN, add_dims, are_related, sub_dims
+from mind_dialect.extents.dims import UNKNOWN, add_dims, are_related, ceildiv_dims, sub_dims
 
 from .array import Array, wrap, wrap_shared
 from .dim import Dim
@@ -110,13 +110,6 @@ def _from_front(bound: Any, n: Any, default: Any) -> Any:
     return i
 
 
-def _limit(start: Any, count: Any, step: int) -> Any:
-    """The end of a window of `count` elements, which are `step` apart; the step is 1 where a name is."""
-    if step == 1:
-        return add_dims(start, count)
-    return start + (count - 1) * step + 1 if count else start
-
-
 @dataclass
 class Plan:
     """Selection by a key: a window along each axis, then index arrays along some axes, then new axes."""
@@ -125,8 +118,12 @@ class Plan:
     starts: list[Any] = field(default_factory=list[Any])
     """The first element along each axis: a number, or an expression of names as sizes are."""
     sizes: list[Any] = field(default_factory=list[Any])
+    limits: list[Any] = field(default_factory=list[Any])
+    """The end of each window."""
     steps: list[int] = field(default_factory=list[int])
     flipped: list[int] = field(default_factory=list[int])
+    strides: dict[int, int] = field(default_factory=dict[int, int])
+    """The steps along flipped axes of open size, taken after the flip: where they end depends on the size."""
     dropped: list[int] = field(default_factory=list[int])
     """Axes selected by an integer."""
     indexed: list[int] = field(default_factory=list[int])
@@ -172,7 +169,7 @@ class Plan:
     def _slice(self, axis: int, n: Any, k: Any) -> None:
         self.layout.append("axis")
         if isinstance(n, str) or isinstance(k.start, Dim) or isinstance(k.stop, Dim):
-            self._symbolic(n, k)
+            self._symbolic(axis, n, k)
             return
         try:
             start, stop, step = k.indices(n)
@@ -182,36 +179,40 @@ class Plan:
         if count == 0:
             self._window(0, 0, 1)
         elif step > 0:
-            self._window(start, count, step)
+            self._window(start, count, step, stop)
         else:
-            self._window(start + (count - 1) * step, count, -step)
+            self._window(start + (count - 1) * step, count, -step, start + 1)
             self.flipped.append(axis)
 
-    def _symbolic(self, n: Any, k: Any) -> None:
-        """A slice with a name in its extent or its bounds; E1109 for a step."""
-        if k in (slice(None), slice(None, None, 1), slice(0, None), slice(0, None, 1)):
-            self._window(0, n, 1)
-            return
+    def _symbolic(self, axis: int, n: Any, k: Any) -> None:
+        """A slice with a name in its extent or its bounds, which are to be inside; they are not moved there."""
         try:
-            start, stop = _from_front(k.start, n, 0), _from_front(k.stop, n, n)
+            step = 1 if k.step is None else operator.index(k.step)
+            bounds = [_from_front(b, n, None) for b in (k.start, k.stop)]
         except MindError:
             raise
         except TypeError as e:
             raise index_error(k, self.shape, str(e)) from None
+        if step == 0:
+            raise index_error(k, self.shape, "slice step cannot be zero")
+        if step < 0:
+            bounds = [None if b is None else add_dims(b, 1) for b in reversed(bounds)]
+        start, stop = (default if b is None else b for b, default in zip(bounds, (0, n), strict=True))
         size = sub_dims(stop, start)
-        if k.step not in (None, 1):
-            name = next(str(v) for v in (n, k.start, k.stop) if isinstance(v, str))
-            message = f"slice {_shown_entry(k)} along dimension {n!r}: {name!r} has no size while the function is traced"
-            raise fault("E1109", f"{message}, expected a step of 1", name=name)
         if isinstance(size, int) and size <= 0:
             self._window(0, 0, 1)
+        elif step > 0:
+            self._window(start, ceildiv_dims(size, step), step, stop)
         else:
             self._window(start, size, 1)
+            self.flipped.append(axis)
+            self.strides.update({axis: -step} if step < -1 else {})
 
-    def _window(self, start: Any, count: Any, step: int) -> None:
+    def _window(self, start: Any, count: Any, step: int, limit: Any = None) -> None:
         self.starts.append(start)
         self.sizes.append(count)
         self.steps.append(step if count != 1 else 1)
+        self.limits.append(add_dims(start, count) if self.steps[-1] == 1 else limit)
 
     # Reading
 
@@ -222,6 +223,9 @@ class Plan:
         x = self.sliced(x)
         if self.flipped:
             x = emit(ptir.ReverseOp, x, axes=tuple(self.flipped))
+        if self.strides:
+            strides = tuple([self.strides.get(a, 1) for a in range(x.ndim)])
+            x = emit(ptir.StridedSliceOp, x, starts=(0,) * x.ndim, limits=x.shape, strides=strides)
         kept = [a for a in range(len(self.shape)) if a not in self.dropped]
         if not self.indexed:
             shape = self.final([x.shape[a] for a in kept])
@@ -252,8 +256,7 @@ class Plan:
             raise fault("E1109", message, name=UNKNOWN)
         if all(s == 1 for s in steps):
             return emit(ptir.SliceOp, x, starts=starts, sizes=sizes)
-        limits = tuple([_limit(start, n, step) for start, n, step in zip(starts, sizes, steps, strict=True)])
-        return emit(ptir.StridedSliceOp, x, starts=starts, limits=limits, strides=steps)
+        return emit(ptir.StridedSliceOp, x, starts=starts, limits=tuple(self.limits), strides=steps)
 
     def _flat(self, extents: list[Any]) -> Array:
         """One index for the joint axis of the indexed axes; negative ones count from the end."""

@@ -29,6 +29,21 @@ PARTS: dict[str, tuple[Part, Fits]] = {
     "beside an index array": (lambda xp, x, t: x[:t, xp.asarray([2, 0, 2])], lambda n, t: t <= n),
     "beside a stride": (lambda xp, x, t: x[:t, ::2], lambda n, t: t <= n),
     "beside a reversed axis": (lambda xp, x, t: x[:t, ::-1], lambda n, t: t <= n),
+    "every second": (lambda xp, x, t: x[::2], lambda n, t: True),
+    "every third from the second up to a name": (lambda xp, x, t: x[1:t:3], lambda n, t: 1 <= t <= n),
+    "every second but the last": (lambda xp, x, t: x[:-1:2], lambda n, t: n >= 1),
+    "one of the last two": (lambda xp, x, t: x[-2::2], lambda n, t: n >= 2),
+    "one of two beside a stride": (lambda xp, x, t: x[-2::2, ::2], lambda n, t: n >= 2),
+    "two strides": (lambda xp, x, t: x[::2, ::-2], lambda n, t: True),
+    "backwards": (lambda xp, x, t: x[::-1], lambda n, t: True),
+    "backwards by two": (lambda xp, x, t: x[::-2], lambda n, t: True),
+    "backwards down to the second": (lambda xp, x, t: x[:0:-1], lambda n, t: n >= 1),
+    "backwards by two from the last but one": (lambda xp, x, t: x[-2::-2], lambda n, t: n >= 1),
+    "backwards by three from a name": (lambda xp, x, t: x[t::-3], lambda n, t: t < n),
+    "backwards down to a name": (lambda xp, x, t: x[:t:-1], lambda n, t: t < n),
+    "backwards, an empty one": (lambda xp, x, t: x[1:3:-1], lambda n, t: True),
+    "a stride beside an index array": (lambda xp, x, t: x[::-2, xp.asarray([2, 0, 2])], lambda n, t: True),
+    "a stride behind a new axis": (lambda xp, x, t: x[None, ::2, 0], lambda n, t: True),
     "of a constant": (lambda xp, x, t: xp.asarray(TABLE)[:t] * x[:1], lambda n, t: t <= 4 and n >= 1),
 }
 """A part of `x` of shape `(N, 3)` for a size `T`, and for which `N` and `T` its bounds are inside."""
@@ -49,7 +64,7 @@ def test_slices_along_named_dimensions_are_numpys_at_all_sizes_or_refused(name: 
         x, length = np.arange(1.0, 3 * n + 1).reshape(n, 3), np.zeros(t)
         if not fits(n, t):
             for f in (value, gradient):
-                with pytest.raises(MindError, match=r"E4012|E3006"):
+                with pytest.raises(MindError, match=r"E4012|E3006|E8002"):
                     f(x, length)
             continue
         np.testing.assert_array_equal(value(x, length).ndarray, part(np, x, t))
@@ -75,8 +90,11 @@ def test_a_slice_bounded_by_a_name_is_recorded_as_a_slice():
 
 
 NO_PARTS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
-    "a step": ("E1109", lambda x, t: x[: t.shape[0] : 2]),
-    "backwards": ("E1109", lambda x, t: x[::-1]),
+    "a step of 0": ("E6001", lambda x, t: x[: t.shape[0] : 0]),
+    "a step that is a size": ("E1109", lambda x, t: x[:: t.shape[0]]),
+    "a step that is a fraction": ("E6001", lambda x, t: x[::1.5]),
+    "an update with steps": ("E1109", lambda x, t: ma.zeros(8).at[: t.shape[0] : 2].set(1.0)),
+    "an update backwards by two": ("E1109", lambda x, t: x.at[::-2].set(1.0)),
     "an update": ("E1109", lambda x, t: ma.zeros(8).at[: t.shape[0]].set(1.0)),
     "an update from a name": ("E1109", lambda x, t: ma.zeros(8).at[t.shape[0] :].add(1.0)),
     "an update by index": ("E1109", lambda x, t: ma.zeros((8, 2)).at[ma.asarray([1, 2]), : t.shape[0]].set(1.0)),
