@@ -2,14 +2,15 @@
 Replacements for functions of torch that read data while torch exports them.
 
 `equal` and `allclose` return a truth value of Python: here a tensor of rank 0. `cov` and `corrcoef` read the number of degrees of
-freedom for a warning. The residuals of `linalg.lstsq` have a size that depends on data, but not by every driver.
+freedom for a warning. The residuals of `linalg.lstsq` have a size that depends on data, but not by every driver. An index that is
+an integer tensor of rank 0 is read as a number of Python; here it stays a tensor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 """Of `torch.linalg.lstsq`."""
@@ -98,6 +99,63 @@ def _by_orthogonal_factors(torch: Any, a: Any, b: Any) -> Any:
     return q @ torch.linalg.solve_triangular(r.mH, b, upper=False)
 
 
+def _is_number(torch: Any, index: Any) -> bool:
+    """Return whether an index is an integer tensor of rank 0."""
+    if not isinstance(index, torch.Tensor) or index.ndim:
+        return False
+    return index.dtype != torch.bool and not index.dtype.is_floating_point and not index.dtype.is_complex
+
+
+def _wrapped(torch: Any, index: Any, size: Any) -> Any:
+    """Return an index from 0 up, of shape [1]."""
+    index = index.reshape(1).to(torch.int64)
+    return torch.where(index < 0, index + size, index)
+
+
+def _keys(key: Any) -> list[Any]:
+    """Return the indices of all dimensions."""
+    return list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
+
+
+def _item(torch: Any, x: Any, key: Any) -> Any:
+    """
+    Return `x[key]`; of a dimension that a tensor of rank 0 indexes, one place is selected, and then taken by the number 0.
+
+    `torch.export` itself makes `select` of it, unless another tensor is an index, too.
+    """
+    keys = _keys(key)
+    if not any(_is_number(torch, k) for k in keys):
+        return x[key]
+    used = [_used(torch, k) for k in keys]
+    for i, k in enumerate(keys):
+        if not _is_number(torch, k):
+            continue
+        after_dots = any(other is Ellipsis for other in keys[:i])
+        dim = x.ndim - sum(used[i:]) if after_dots else sum(used[:i])
+        if not 0 <= dim < x.ndim:
+            raise IndexError(f"{sum(used)} indices for a tensor of rank {x.ndim}")
+        x, keys[i] = x.index_select(dim, _wrapped(torch, k, x.shape[dim])), 0
+    return x[tuple(keys)]
+
+
+def _used(torch: Any, key: Any) -> int:
+    """Return how many dimensions an index is for."""
+    if key is None or key is Ellipsis or isinstance(key, bool):
+        return 0
+    return key.ndim if isinstance(key, torch.Tensor) and key.dtype in (torch.bool, torch.uint8) else 1
+
+
+def _set_item(torch: Any, x: Any, key: Any, value: Any) -> None:
+    """Assign `x[key] = value`; numbers and tensors of rank 0 together index one place of the first dimensions."""
+    keys = _keys(key)
+    if not any(_is_number(torch, k) for k in keys) or not all(_is_number(torch, k) or type(k) is int for k in keys):
+        x[key] = value
+        return
+    places = [torch.as_tensor(k, device=x.device) for k in keys]
+    places = [_wrapped(torch, k, n) for k, n in zip(places, x.shape, strict=False)]
+    x.index_put_(tuple(places), torch.as_tensor(value, dtype=x.dtype, device=x.device))
+
+
 def replacing(torch: Any) -> Any:
     """Return a context in which calls of the functions are calls of their replacements."""
     replaced: dict[Any, Callable[..., Any]] = {
@@ -110,6 +168,8 @@ def replacing(torch: Any) -> Any:
         torch.corrcoef: _correlations,
         torch.Tensor.corrcoef: _correlations,
         torch.linalg.lstsq: _least_squares,
+        torch.Tensor.__getitem__: _item,
+        torch.Tensor.__setitem__: _set_item,
     }
 
     class Replacing(torch.overrides.TorchFunctionMode):

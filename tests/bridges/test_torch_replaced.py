@@ -13,7 +13,7 @@ from mind_dialect.errors import MindError
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch import linalg  # noqa: E402, after the skip
 
-from torch_rows import Row, checks_of, normal, run  # noqa: E402, after the skip
+from torch_rows import Row, checks_of, normal, products, run  # noqa: E402, after the skip
 
 NAN = float("nan")
 
@@ -111,6 +111,65 @@ ROWS: dict[str, Row] = {
     ),
 }
 test_values, test_most_rows_have_derivatives, test_derivatives = checks_of(ROWS, 14, 1e-4)
+
+X, PLACE, V = torch.arange(12.0).reshape(3, 4), torch.tensor(1), torch.tensor([2, 0])
+
+
+def assigned(key: Any, value: Any) -> Any:
+    def function(x: Any, i: Any) -> Any:
+        x = x.clone()
+        x[key(i)] = value
+        return x
+
+    return function
+
+
+PLACES: dict[str, Any] = {
+    "x[i]": lambda x, i: x[i],
+    "x[-i]": lambda x, i: x[-i],
+    "x[:, i]": lambda x, i: x[:, i],
+    "x[i, i]": lambda x, i: x[i, i],
+    "x[i][i]": lambda x, i: x[i][i],
+    "x[i, 1:]": lambda x, i: x[i, 1:],
+    "x[None, i]": lambda x, i: x[None, i],
+    "x[..., i]": lambda x, i: x[..., i],
+    "x[v, i]": lambda x, i: x[V.to(x.device), i],
+    "x[..., v, -i]": lambda x, i: x[None][..., V, -i],
+    "x[mask, i]": lambda x, i: x[torch.tensor([0, 2])[:, None], i],
+    "x[i] of si32": lambda x, i: x[i.to(torch.int32)],
+    "select": lambda x, i: torch.select(x, 1, i),
+    "an assigned row": assigned(lambda i: i, torch.arange(4.0)),
+    "an assigned place": assigned(lambda i: (-1, i), 5),
+    "an assigned place from the end": assigned(lambda i: (-i, 2), 5.0),
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "native"])
+@pytest.mark.parametrize("name", PLACES)
+def test_an_index_may_be_a_tensor_of_rank_0(name: str, target: str) -> None:
+    for i in (PLACE, torch.tensor(0), torch.tensor(-2)):
+        (found,) = run(PLACES[name], (X, i), target)
+        np.testing.assert_array_equal(found, PLACES[name](X, i).numpy(), strict=True)
+
+
+def test_an_index_of_rank_0_has_a_derivative() -> None:
+    x = X.clone().requires_grad_()
+    (expected,) = torch.autograd.grad((x[:, PLACE] ** 2).sum(), x)
+    (found,) = products(lambda x, i: (x[:, i] ** 2).sum(), [X, PLACE], [0], [torch.tensor(1.0)])
+    np.testing.assert_allclose(found, expected.numpy())
+
+
+def test_an_index_of_rank_0_out_of_range_is_an_error() -> None:
+    for function in (PLACES["x[i]"], PLACES["x[v, i]"]):
+        with pytest.raises(MindError, match="E6001"):
+            run(function, (X, torch.tensor(7)), "numpy")
+
+
+def test_a_number_that_is_read_for_something_else_is_refused() -> None:
+    with pytest.raises(MindError, match="E8008") as caught:
+        run(lambda x, i: x[i] * i.item(), (X, PLACE), "numpy")
+    assert "keep it a tensor of rank 0" in str(caught.value)
+
 
 REFUSED: dict[str, tuple[Any, tuple[Any, ...], str]] = {
     "a branch on a comparison": (lambda x: x if torch.equal(x, x) else -x, (torch.ones(2),), "data-dependent"),

@@ -50,6 +50,8 @@ DTYPE_NAMES = {
     **{"complex64": "cf32", "complex128": "cf64", "float8_e4m3fn": "fp8_e4m3", "float8_e5m2": "fp8_e5m2"},
 }
 """PTIR's names of torch's dtypes."""
+_READ = "_local_scalar_dense.default"
+"""A number that is read from a tensor, such as the index of `x[i]`."""
 _SKIPPED = ("_assert", "sym_constrain", "_guards_fn")
 """Nodes that check sizes, which the types state already, begin so."""
 _RAISED = "_linalg_check_errors.default"
@@ -141,6 +143,8 @@ class _GraphImporter:
             self.env[node] = self._item(node)
         elif key == "with_effects" and key_of(node.args[1]) == _RAISED:
             self.env[node] = [_TOKEN]
+        elif key == _READ and node.users and all(_selects_by(user, node) for user in node.users):
+            self.env[node] = self.value(node.args[0])  # the row of `select` takes a tensor
         elif key in SIZES or not _is_tensor(node.meta.get("val")):
             if not key.startswith(_SKIPPED) and key in ROWS and isinstance(ROWS[key], Refused):
                 self.refuse(node, key, ROWS[key])  # pyright: ignore[reportArgumentType]
@@ -226,6 +230,12 @@ class _Missing:
 
 _MISSING = _Missing()
 _COMPARED = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "searchsorted"})
+
+
+def _selects_by(user: Any, node: Any) -> bool:
+    """Return whether a node is nothing but the place that a `select` takes, or checked to be one."""
+    key = key_of(user.target) if user.op == "call_function" else ""
+    return key.startswith(_SKIPPED) or (key in ("select.int", "select_copy.int") and user.args[1:3].count(node) == 1)
 
 
 def _holds_missing(value: Any) -> bool:

@@ -7,7 +7,7 @@ Values of PTIR have no strides: whatever torch calls a view is a reshape, transp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
@@ -49,8 +49,12 @@ def _expand(to: AtenConverter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
 
 def _select(to: AtenConverter, call: Call, x: SSAValue, dim: int, index: Any) -> SSAValue:
     axis = to.axis(x, dim)
-    if isinstance(index, SSAValue) or isinstance(index, str):
-        raise Refused("an index that is read from a tensor, as a number", "use torch.index_select")
+    if isinstance(index, str):
+        raise Refused("an index that is a size", "use torch.index_select")
+    if isinstance(index, SSAValue):
+        place = cast("SSAValue", index)
+        front, _ = to.front(x, [axis])
+        return to.shaped(to.emit(ptir.TakeOp, front, to.wrapped(place, to.sizes(x, [axis])[0])), call.shape)
     size = to.sizes(x, [axis])[0] if index < 0 else 0
     return to.shaped(to.part(x, axis, index + size, index + size + 1), call.shape)
 
