@@ -14,12 +14,12 @@ from xdsl.ir import SSAValue
 
 from mind_dialect.extents import Extent, Facts, TooLarge
 from mind_dialect.extents.dims import add_dims, extent_of, names_in, substituted
-from mind_dialect.extents.expr import Atom
-from mind_dialect.ptir import AddOp, DivOp, MaximumOp, MulOp, SubOp
+from mind_dialect.extents.operations import Algebra, fold
+from mind_dialect.ptir import AddOp, DivOp, MaximumOp, MulOp, PtirOp, SubOp
 from mind_dialect.ptir.types import SI64
 from mind_dialect.ptir_shapes import UNKNOWN, Dim
 
-from ..ptir.construct import Value, cast, compare, elementwise, mul, scalar, sub
+from ..ptir.construct import Value, cast, compare, elementwise, scalar, sub
 
 Put = Callable[[Value], SSAValue]
 """Inserts a new op, and the new ones that it uses, and returns its result."""
@@ -62,24 +62,17 @@ class Sizes:
         return self._known[n]
 
     def _computed(self, e: Extent, put: Put) -> Value:
-        total: Value | None = None
-        for monomial, coefficient in e.sorted_terms:
-            term: Value = scalar(coefficient, SI64)
-            for i, factor in enumerate(monomial):
-                value = self._atom(factor, put)
-                term = value if i == 0 and coefficient == 1 else mul(put(term), value)
-            total = term if total is None else elementwise(AddOp, put(total), put(term))
-        return scalar(0, SI64) if total is None else total
+        def number(n: int) -> Value:
+            return scalar(n, SI64)
 
-    def _atom(self, a: Atom, put: Put) -> SSAValue:
-        if a.kind == "name":
-            return self.inputs[a.text]
-        first, *rest = [put(self._computed(e, put)) for e in a.args]
-        if a.kind == "max":
-            for each in rest:
-                first = put(elementwise(MaximumOp, first, each))
-            return first
-        return _rounded_down(first, rest[0], put)
+        def of_two(op: type[PtirOp]) -> Callable[[Value, Value], Value]:
+            return lambda a, b: put(elementwise(op, put(a), put(b)))
+
+        def quotient(a: Value, b: Value) -> Value:
+            return _rounded_down(put(a), put(b), put)
+
+        add, subtract, multiply, larger = (of_two(op) for op in (AddOp, SubOp, MulOp, MaximumOp))
+        return fold(e, Algebra(number, self.inputs.__getitem__, add, subtract, multiply, quotient, larger))
 
 
 def _rounded_down(x: SSAValue, divisor: SSAValue, put: Put) -> SSAValue:
