@@ -131,3 +131,60 @@ def test_parts_along_unknown_dimensions_are_refused(part: Any):
     f = ma.from_module(parse(UNNAMED))
     with pytest.raises(MindError, match="E1109"):
         ma.jit(lambda x: part(f(x)), sizes={"x": ("N", 4)})(np.ones((3, 4)))
+
+
+def spread(n: int) -> Any:
+    """Numbers in no order, with two that are equal."""
+    x = np.random.default_rng(n).standard_normal((n, 3))
+    x[: n // 3] = x[n - n // 3 :]
+    return x
+
+
+def order(xp: Any, x: Any) -> Any:
+    return xp.argsort(x, axis=0, stable=True)
+
+
+ORDERS: dict[str, tuple[Callable[[Any, Any], Any], bool]] = {
+    "sort": (lambda xp, x: xp.sort(x, axis=0), True),
+    "argsort": (order, True),
+    "argsort of the other axis": (lambda xp, x: xp.argsort(x, axis=1), True),
+    "median": (lambda xp, x: xp.median(x, axis=0), False),
+    "median of all": (lambda xp, x: xp.median(x), False),
+    "median, kept": (lambda xp, x: xp.median(x, axis=0, keepdims=True), False),
+    "quantiles": (lambda xp, x: xp.quantile(x, [0.0, 0.3, 0.5, 1.0], axis=0), False),
+    "percentile": (lambda xp, x: xp.percentile(x, 80, axis=0), False),
+    "variance": (lambda xp, x: xp.var(x, axis=0), False),
+    "standard deviation": (lambda xp, x: xp.std(x, axis=0), False),
+}
+"""What depends on the order of elements along an open size, and whether it is of no elements too."""
+
+
+@pytest.mark.parametrize("target", ["numpy", "native"])
+@pytest.mark.parametrize("name", ORDERS)
+def test_orders_along_named_dimensions_are_numpys(name: str, target: Any) -> None:
+    f, of_none = ORDERS[name]
+    value = ma.jit(lambda x: f(ma, x), sizes={"x": ("N", 3)}, target=target)
+    for n in range(0 if of_none else 1, 6):
+        np.testing.assert_allclose(value(spread(n)).ndarray, f(np, spread(n)), rtol=1e-14, atol=1e-15)
+    if name == "median":
+        for bad in (np.nan, np.inf, -np.inf):
+            x = spread(5)
+            x[2, 1] = bad
+            np.testing.assert_array_equal(value(x).ndarray, np.median(x, axis=0))
+        with pytest.raises(MindError, match="E6001"):
+            value(spread(0))
+
+
+@pytest.mark.parametrize("name", ["sort", "median", "quantiles", "variance", "standard deviation"])
+def test_gradients_of_orders_are_central_differences(name: str) -> None:
+    f, _ = ORDERS[name]
+    weights = np.array([1.0, 2.0, -1.5])
+    gradient = ma.jit(ma.grad(lambda x: ma.sum(f(ma, x) * weights)), sizes={"x": ("N", 3)})
+    for n in range(2, 6):
+        x = np.random.default_rng(n).standard_normal((n, 3))
+        found = np.zeros_like(x)
+        for i in np.ndindex(*x.shape):
+            step = np.zeros_like(x)
+            step[i] = 1e-6
+            found[i] = (np.sum(f(np, x + step) * weights) - np.sum(f(np, x - step) * weights)) / 2e-6
+        np.testing.assert_allclose(gradient(x).ndarray, found, atol=1e-8)

@@ -16,7 +16,8 @@ from ..operands import array_of, axes_of, axis_of, cast, dtype_or, is_dynamic, o
 from ..table import PIECEWISE, SMOOTH, row
 from . import elementwise as e
 from .manipulation import concat, expand_dims, reshape, reshaped, stack
-from .parts import abs_, isnan, select, square
+from .parts import abs_, select, square
+from .shares import at_share
 
 
 def reduced(kind: str, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -235,7 +236,8 @@ def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool
     """Return the indices that put the elements along `axis` in order, equals as they stood."""
     array = one("argsort", "ordered", x)
     place = axis_of(axis, array.ndim, "argsort")
-    return top_k(array, static_size(array.shape[place], "argsort"), axis=place, largest=descending)[1]
+    k = array.shape[place]
+    return emit(ptir.TopKOp, array, k=k, axis=place, largest=bool(descending), indices_dtype="si64")[1]
 
 
 @row(standard=False, category="real", derivative=PIECEWISE)
@@ -327,27 +329,12 @@ def quantile(x: Any, q: Any, /, axis: int | None = None, *, keepdims: bool = Fal
     place = 0 if axis is None else axis_of(axis, array.ndim, "quantile")
     ordered = sort(reshape(array, (-1,)) if axis is None else array, axis=place)
     several = hasattr(q, "__len__")
-    found = [_at_share(ordered, float(share), place) for share in (q if several else [q])]
+    found = [at_share(ordered, float(share), place) for share in (q if several else [q])]
     if axis is None and keepdims:
         found = [reshaped(part, (1,) * array.ndim) for part in found]
     elif not keepdims:
         found = [reshaped(part, tuple([m for i, m in enumerate(part.shape) if i != place])) for part in found]
     return stack(found) if several else found[0]
-
-
-def _at_share(ordered: Array, q: float, place: int) -> Array:
-    """The element of an ordered axis that a share `q` lies below, the axis kept with extent 1."""
-    if not 0 <= q <= 1:
-        raise fault("E1110", f"quantile: q is {q}, expected 0 to 1", argument="q", value=q)
-    n = static_size(ordered.shape[place], "quantile")
-    where = q * (n - 1)
-    low = math.floor(where)
-    before: tuple[Any, ...] = (slice(None),) * place
-    found, last = (ordered[(*before, slice(i, i + 1))] for i in (low, n - 1))
-    if share := where - low:  # a share of 0 of infinity would be NaN
-        above = ordered[(*before, slice(low + 1, low + 2))]
-        found = e.add(e.multiply(found, 1 - share), e.multiply(above, share))
-    return select(isnan(last), last, found)  # NaN is last in order
 
 
 @row("median", standard=False, category="float", derivative=PIECEWISE)
