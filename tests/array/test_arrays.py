@@ -240,6 +240,15 @@ def test_updates_are_those_of_numpy_eager_and_compiled(key: Any, kind: str):
         same(x, X)
 
 
+def test_segments_and_bins_have_no_negative_numbers():
+    x, ids = ma.asarray([1.0, 2.0]), ma.asarray([0, -1])
+    for f in (lambda ids: ma.segment_sum(x, ids, num_segments=3), lambda ids: ma.bincount(ids, minlength=3)):
+        with pytest.raises(MindError, match=r"E6001.*-1|E1110.*-1"):
+            f(ids)
+        with pytest.raises(MindError, match=r"E6001.*-1"):
+            ma.jit(f)(ids)
+
+
 MET: list[Any] = [np.array([1, 0, 1, -1, 1]), (0, np.array([1, 1, 0, 2, 1])), (Ellipsis, np.array([2, 0, 0, 1, 0]))]
 
 

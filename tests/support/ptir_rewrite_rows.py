@@ -585,6 +585,18 @@ ROWS: tuple[Row, ...] = (
     Row("or_ones", I, (binary("or", -1, "si8"), "%x: tensor<8xi1> | " + binary("or", "true", "i1")), (binary("or", 1, "si8"),)),
     Row("xor_self", I, ("%r = ptir.xor %x, %x : tensor<8xsi8>",), (integer("%r = ptir.xor %x, %y : tensor<8xsi8>"),)),
     Row(
+        "compare_self",
+        I,
+        (
+            "%r = ptir.compare %x, %x kind = less_equal : (tensor<8xsi8>, tensor<8xsi8>) -> tensor<8xi1>",
+            "%r = ptir.compare %x, %x kind = not_equal : (tensor<8xsi8>, tensor<8xsi8>) -> tensor<8xi1>",
+        ),
+        (
+            "%x: tensor<8xf32> | %r = ptir.compare %x, %x kind = equal : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xi1>",
+            "%x: tensor<?xsi8> | %r = ptir.compare %x, %x kind = equal : (tensor<?xsi8>, tensor<?xsi8>) -> tensor<?xi1>",
+        ),
+    ),
+    Row(
         "shift_nothing",
         I,
         tuple(binary(op, 0, "si8") for op in ("shift_left", "shift_right_arithmetic", "shift_right_logical")),

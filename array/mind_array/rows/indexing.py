@@ -23,11 +23,17 @@ from .manipulation import along, expand_dims, moveaxis, reshape, reshaped, stack
 from .parts import select
 
 
+def places_array(x: Any, function: str) -> Array:
+    """Integers in a dtype that ops take."""
+    array = array_of(x, function, "indices")
+    check_category(function, array.dtype, "integer")
+    return array if array.dtype.name in ("int32", "int64") else cast(array, int64)
+
+
 def index_array(x: Any, n: Any, function: str) -> Array:
     """Indices in a dtype that ops take, negative ones counted from the end of an axis of extent `n`."""
     array = array_of(x, function, "indices")
-    check_category(function, array.dtype, "integer")
-    wide = array if array.dtype.name in ("int32", "int64") else cast(array, int64)
+    wide = places_array(array, function)
     if kind_of(array.dtype) == "u":
         return wide
     size = dim_value(n) if isinstance(n, str) else constant(n, wide.dtype)
@@ -98,7 +104,7 @@ def dynamic_update_slice(x: Any, update: Any, start: Any, /) -> Array:
 def segment_sum(data: Any, segment_ids: Any, /, num_segments: int) -> Array:
     """Return the sums of the rows of `data` by id, from 0 to `num_segments - 1`; E6001 for another id."""
     array = array_of(data, "segment_sum")
-    ids = index_array(segment_ids, int(num_segments), "segment_sum")
+    ids = places_array(segment_ids, "segment_sum")
     options = {"indices_are_sorted": False, "unique": False}
     return emit(ptir.SegmentReduceOp, array, ids, kind="sum", num_segments=int(num_segments), **options)
 

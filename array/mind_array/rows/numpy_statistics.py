@@ -14,7 +14,7 @@ from ..table import PIECEWISE, SMOOTH, row
 from ..trace import TracedArray
 from . import elementwise as e
 from .contraction import matmul
-from .creation import linspace
+from .creation import linspace, ones_like
 from .indexing import diagonal_of, segment_sum, take, take_along_axis
 from .manipulation import along, concat, expand_dims, moveaxis, ravel, reshape, squeeze
 from .mathematics import remainder, where
@@ -196,8 +196,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
     """
     Return how often each number from 0 to the greatest, at least to `minlength` - 1, occurs, or the sums of weights.
 
-    Of a traced array exactly the numbers below `minlength`, as the size cannot depend on data: E1108 without it. Negative numbers
-    are E1110.
+    Of a traced array exactly the numbers below `minlength`, as the size cannot depend on data: E1108 without it, E6001 in a call
+    with another number. Negative numbers are E1110.
     """
     array = one("bincount", "integer", x)
     if isinstance(array, TracedArray):
@@ -209,8 +209,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
             raise fault("E1110", f"bincount: x contains {least}, expected no negative numbers", argument="x", value=least)
         minlength = max(minlength, most + 1)
         check_memory((minlength,), int64)
-    counted = e.equal(array, array) if weights is None else floats_of(weights, "bincount", "weights")
-    return segment_sum(cast(counted, int64) if weights is None else counted, array, num_segments=int(minlength))
+    counted = ones_like(array, dtype=int64) if weights is None else floats_of(weights, "bincount", "weights")
+    return segment_sum(counted, array, num_segments=int(minlength))
 
 
 @row("digitize", standard=False, category="real", arrays=2)

@@ -8,7 +8,7 @@ included; a NaN's sign and payload do not count. `FAST` rules treat floats as re
 from __future__ import annotations
 
 from math import frexp
-from typing import cast
+from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
@@ -168,10 +168,16 @@ def sub_self(op: SubOp) -> Found:
 
 def _zero(op: PtirOp) -> Found:
     """Zeros in the place of `op`; None where its shape is dynamic."""
+    dtype = spec_of(op.results[0]).dtype
+    return _all(op, dtype.element.unpack(bytes(dtype.size))[0])
+
+
+def _all(op: PtirOp, value: Any) -> Found:
+    """One number in the place of all elements of `op`; None where its shape is dynamic."""
     dtype, shape = spec_of(op.results[0])
     if any(isinstance(d, str) for d in shape):
         return None
-    return fill(op, dtype, cast(tuple[int, ...], shape), dtype.element.unpack(bytes(dtype.size))[0])
+    return fill(op, dtype, cast(tuple[int, ...], shape), value)
 
 
 def abs_of_sign(op: AbsOp) -> Found:
@@ -204,6 +210,13 @@ def not_compare(op: NotOp) -> Found:
     kind = test.values()["kind"]
     exact = kind in ("equal", "not_equal") or spec_of(test.lhs).dtype.kind is not Kind.FLOAT
     return in_place_of(op, CompareOp, *test.operands, kind=_OPPOSITE[kind]) if exact else None
+
+
+def compare_self(op: CompareOp) -> Found:
+    """`x == x = true`, `x < x = false` and so on. Not for floats and complex numbers: NaN is not equal to itself."""
+    if op.lhs is not op.rhs or spec_of(op.lhs).dtype.kind in (Kind.FLOAT, Kind.COMPLEX):
+        return None
+    return _all(op, op.values()["kind"] in ("equal", "less_equal", "greater_equal"))
 
 
 def same_operands(op: BinaryOp) -> Found:
