@@ -28,7 +28,8 @@ from mind_dialect.shape.evaluate import as_shape
 from mind_lowering.shape_python import print_shape_functions, shape_source
 from mind_lowering.shape_python_ops import ROWS
 from mind_passes.shape.emitter import Emitter
-from mind_passes.shape.reify import known_sizes, reify, reify_inline
+from mind_passes.shape.known_sizes import known_sizes
+from mind_passes.shape.reify import reify, reify_inline
 from mind_passes.shape.rules import emit_shapes
 from mind_runtime.shapes import Guard
 from programs import parse

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mind_dialect import extents, ptir, register
+from mind_dialect import ptir, register
 from mind_dialect.core import CoreOp
 from mind_dialect.declared_dims import function_facts, keep_declarations
 from mind_dialect.errors import CATALOGUE, MindError, error
@@ -33,7 +33,7 @@ from mind_dialect.program import functions, input_names, value_ids
 from mind_dialect.ptir import PtirOp
 from mind_dialect.shape import ConstantOp, FuncOp, ReturnOp, library_functions
 from mind_dialect.shape.dataflow import name_of
-from mind_dialect.shape.evaluate import Shaped, shape_of_type
+from mind_dialect.shape.evaluate import shape_of_type
 from mind_dialect.shape.lattice import UNKNOWN, Extent, Ranked
 from mind_dialect.shape.types import shape, size
 from mind_dialect.verify import verify
@@ -46,8 +46,6 @@ from .rules import SHAPE_RULES, emit_shapes
 
 SHAPES_ATTRIBUTE = "mind.shapes"
 """On a function: the name of its shape function."""
-UNNAMED = "unnamed_"
-"""What names begin with that `known_sizes` gives to unnamed dimensions of inputs; theirs end in the input and the axis."""
 Described = Mapping[str, FuncOp]
 NONE_DESCRIBED: Described = {}
 _NAMED = "dimension {i} of {what}, {name}, has size {{lhs}}, elsewhere {{rhs}}; expected one size"
@@ -59,14 +57,14 @@ class Reifier:
     def __init__(self, function: func.FuncOp, block: Block, described: Described, inline: bool = False):
         self.e = Emitter(block, function_facts(function))
         self.shapes: dict[SSAValue, Shape] = {}
-        self._ids = value_ids(_only_block(function))
+        self._ids = value_ids(only_block(function))
         self._profile = profile_of(function)
         self._described = described
         self._inline = inline
 
     def inputs(self, function: func.FuncOp, emitted: Sequence[SSAValue]) -> None:
         """Give the inputs of a function their shapes, of which `emitted` has the values, and their names sizes."""
-        arguments, called = _only_block(function).args, [f"input {what}" for what in input_names(function)]
+        arguments, called = only_block(function).args, [f"input {what}" for what in input_names(function)]
         for argument, value, what in zip(arguments, emitted, called, strict=True):
             self.bind(argument, value, what)
         self.solve(arguments)
@@ -81,7 +79,7 @@ class Reifier:
 
     def bind(self, value: SSAValue, emitted: SSAValue, what: str) -> None:
         """Give an input its shape, and the names of its dimensions their sizes."""
-        e, dims = self.e, _dims(value.type)
+        e, dims = self.e, ranked_dims(value.type)
         if dims is None:
             return
         found = self.shapes[value] = e.shape_of(emitted, len(dims))
@@ -93,13 +91,13 @@ class Reifier:
     def solve(self, values: Sequence[SSAValue]) -> None:
         """Give names that only expressions of inputs have, whose shapes are bound, their sizes."""
         e = self.e
-        for found in solutions([_dims(value.type) or () for value in values], tuple(e.names)):
+        for found in solutions([ranked_dims(value.type) or () for value in values], tuple(e.names)):
             extent = e.extent(self.shapes[values[found.shape]], found.axis)
             e.names[found.name] = e.expression(found.size, {**e.names, SIZE: extent})
 
     def bind_expressions(self, value: SSAValue, what: str) -> None:
         """Demand of an input whose shape is bound that its dimensions are what its type says of the names of all inputs."""
-        for i, dim in enumerate(_dims(value.type) or ()):
+        for i, dim in enumerate(ranked_dims(value.type) or ()):
             if is_expression(dim):
                 self._require(self.shapes[value], i, dim, what)
 
@@ -142,13 +140,13 @@ class Reifier:
     def _by_library(self, op: Operation) -> list[Shape] | None:
         """Return the shapes that a function of `shape.lib` gives an op; None if there is none, or none for its operands."""
         function = self._described.get(name_of(op))
-        if function is None or not all(_dims(v.type) is not None and v in self.shapes for v in op.operands):
+        if function is None or not all(ranked_dims(v.type) is not None and v in self.shapes for v in op.operands):
             return None
-        return placed(self.e, function, [self.shapes[v] for v in op.operands], [_dims(v.type) for v in op.results])
+        return placed(self.e, function, [self.shapes[v] for v in op.operands], [ranked_dims(v.type) for v in op.results])
 
     def _claimed(self, value: SSAValue, found: Shape) -> Shape:
         """The shape of a result, where its declared type says more than its rule."""
-        e, dims = self.e, _dims(value.type)
+        e, dims = self.e, ranked_dims(value.type)
         if dims is None or len(dims) != found.rank:
             expected = "a tensor" if dims is None else f"rank {found.rank}"
             raise error(
@@ -175,7 +173,7 @@ class Reifier:
 
     def declared(self, value: SSAValue) -> Shape | None:
         """The shape of a value of which only the type is known; where the value is available, what it is."""
-        e, dims = self.e, _dims(value.type)
+        e, dims = self.e, ranked_dims(value.type)
         if dims is None:
             return None
         if self._inline and isinstance(value.owner, Operation) and value.owner.parent is e.block:
@@ -196,8 +194,8 @@ class Reifier:
         return found if dim == UNKNOWN or is_expression(dim) else e.names.setdefault(cast(str, dim), found)
 
 
-def _dims(type: Attribute) -> Ranked | None:
-    """The dimensions of a ranked tensor, None for other types."""
+def ranked_dims(type: Attribute) -> Ranked | None:
+    """Return the dimensions of a ranked tensor, None for other types."""
     return cast(Ranked, shape_of_type(cast(Attribute, type))) if isinstance(type, TensorType) else None
 
 
@@ -269,7 +267,7 @@ def reify(function: func.FuncOp, name: str | None = None, described: Described =
     """
     if calls_in(function):
         function = inlined(function).func
-    body = _only_block(function)
+    body = only_block(function)
     inputs = list(function.function_type.inputs.data)
     block = Block(arg_types=inputs)
     reifier = Reifier(function, block, described)
@@ -293,48 +291,9 @@ def reify(function: func.FuncOp, name: str | None = None, described: Described =
     return Reified(made, e.faults)
 
 
-@dataclass(frozen=True)
-class KnownSizes:
-    """The sizes that are known in a function, and where the names in them get theirs."""
-
-    dims: Mapping[SSAValue, Ranked]
-    """The dimensions of each tensor of the first block, of which unnamed ones of inputs have names that no type has."""
-    places: Mapping[str, tuple[SSAValue, int]]
-    """The input and axis that a name is the size of."""
-    solved: Mapping[str, tuple[tuple[SSAValue, int], extents.Extent]]
-    """The input and axis whose size gives a name, and the name as an expression of that size and of other names."""
-
-
-def known_sizes(function: func.FuncOp, described: Described = NONE_DESCRIBED) -> KnownSizes:
-    """
-    Return what is known of sizes in a verified function, which does not change; results of calls are what their types say.
-
-    E4000 for a function of several blocks, and the coded error of a shape that cannot be.
-    """
-    body = _only_block(function)
-    block = Block(arg_types=[argument.type for argument in body.args])
-    reifier = Reifier(function, block, described)
-    e, places = reifier.e, dict[str, tuple[SSAValue, int]]()
-    for i, (argument, emitted) in enumerate(zip(body.args, block.args, strict=True)):
-        if (dims := _dims(argument.type)) is None:
-            continue
-        named = tuple(f"{UNNAMED}{i}_{axis}" if dim == UNKNOWN else dim for axis, dim in enumerate(dims))
-        e.assume(emitted, Shaped(named))
-        for axis, dim in enumerate(named):
-            if isinstance(dim, str) and not is_expression(dim):
-                places.setdefault(dim, (argument, axis))
-    reifier.inputs(function, block.args)
-    reifier.ops(body)
-    for fault in e.faults:
-        raise fault_error(fault)
-    shapes = [_dims(argument.type) or () for argument in body.args]
-    solved = {s.name: ((body.args[s.shape], s.axis), s.size) for s in solutions(shapes, tuple(places))}
-    return KnownSizes({value: e.dims(x) for value, x in reifier.shapes.items()}, places, solved)
-
-
 def reify_inline(function: func.FuncOp, described: Described = NONE_DESCRIBED) -> list[Fault]:
     """Put shape ops and constraints between the ops of a verified function; what is wrong whatever the inputs."""
-    body = _only_block(function)
+    body = only_block(function)
     reifier = Reifier(function, body, described, inline=True)
     reifier.e.anchor = body.first_op
     reifier.inputs(function, body.args)
@@ -343,7 +302,8 @@ def reify_inline(function: func.FuncOp, described: Described = NONE_DESCRIBED) -
     return reifier.e.faults
 
 
-def _only_block(function: func.FuncOp) -> Block:
+def only_block(function: func.FuncOp) -> Block:
+    """Return the block of a function; E4000 for a function of several."""
     blocks = function.body.blocks
     if len(blocks) != 1:
         message = f"@{function.sym_name.data} has {len(blocks)} blocks, expected 1: shapes are reified in their order"

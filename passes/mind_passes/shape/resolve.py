@@ -34,7 +34,7 @@ from mind_dialect.shape.types import index
 from mind_dialect.verify import verify
 
 from ..ptir.building import constant, spec_of
-from .reify import KnownSizes, known_sizes
+from .known_sizes import KnownSizes, known_sizes
 
 ARITHMETIC = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.FloorDivSIOp, arith.MaxSIOp)
 """What the operations on sizes are on indices, in the order of `Algebra`."""
