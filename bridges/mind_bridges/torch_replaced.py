@@ -3,11 +3,13 @@ Replacements for functions of torch that read data while torch exports them.
 
 `equal` and `allclose` return a truth value of Python: here a tensor of rank 0. `cov` and `corrcoef` read the number of degrees of
 freedom for a warning. The residuals of `linalg.lstsq` have a size that depends on data, but not by every driver. An index that is
-an integer tensor of rank 0 is read as a number of Python; here it stays a tensor.
+an integer tensor of rank 0 is read as a number of Python; here it stays a tensor. `gaussian_nll_loss` reads whether a variance is
+negative.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
@@ -99,6 +101,23 @@ def _by_orthogonal_factors(torch: Any, a: Any, b: Any) -> Any:
     return q @ torch.linalg.solve_triangular(r.mH, b, upper=False)
 
 
+def _gaussian_loss(
+    torch: Any, x: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Any:
+    """Return `(log var + (x - target)^2 / var) / 2` for variances of at least `eps`, whose slope stays; NaN for negative ones."""
+    var = var if isinstance(var, torch.Tensor) else torch.full_like(x, var)
+    if var.shape == x.shape[:-1]:
+        var = var.unsqueeze(-1)
+    if var.ndim != x.ndim or sum(m != n for m, n in zip(x.shape, var.shape, strict=True)) > 1:
+        raise ValueError(f"variances of shape {list(var.shape)} of gaussian_nll_loss for {list(x.shape)}")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"reduction {reduction!r} of gaussian_nll_loss, expected 'none', 'mean' or 'sum'")
+    bounded = torch.where(var < eps, var - var.detach() + eps, var)
+    bounded = torch.where(var < 0, torch.nan, bounded)
+    loss = 0.5 * (bounded.log() + (x - target) ** 2 / bounded) + (0.5 * math.log(2 * math.pi) if full else 0)
+    return loss if reduction == "none" else getattr(loss, reduction)()
+
+
 def _is_number(torch: Any, index: Any) -> bool:
     """Return whether an index is an integer tensor of rank 0."""
     if not isinstance(index, torch.Tensor) or index.ndim:
@@ -168,6 +187,7 @@ def replacing(torch: Any) -> Any:
         torch.corrcoef: _correlations,
         torch.Tensor.corrcoef: _correlations,
         torch.linalg.lstsq: _least_squares,
+        torch.nn.functional.gaussian_nll_loss: _gaussian_loss,
         torch.Tensor.__getitem__: _item,
         torch.Tensor.__setitem__: _set_item,
     }

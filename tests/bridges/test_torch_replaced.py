@@ -47,6 +47,7 @@ def solution(**options: Any) -> Any:
     return lambda a, b: linalg.lstsq(a, b, **options)[0]
 
 
+gaussian = torch.nn.functional.gaussian_nll_loss
 ROWS: dict[str, Row] = {
     "equal tensors": (lambda x, y: truth(torch.equal(x, y)), near(1.0, 2.0)),
     "unequal elements": (lambda x, y: truth(x.equal(y)), near(1.0, 3.0)),
@@ -77,6 +78,16 @@ ROWS: dict[str, Row] = {
     "correlations": (torch.corrcoef, lambda: (normal(3, 5),)),
     "one correlation": (lambda x: x.corrcoef().detach(), lambda: (normal(5),)),
     "correlations of complex numbers": (torch.corrcoef, lambda: (complex_normal(2, 4),)),
+    "Gaussian losses": (gaussian, lambda: (normal(3, 4), normal(3, 4), torch.rand(3, 4))),
+    "Gaussian losses of small variances": (
+        lambda *xs: gaussian(*xs, eps=0.5, reduction="none"),
+        lambda: (normal(3, 4), normal(3, 4), torch.rand(3, 4)),
+    ),
+    "full Gaussian losses of a variance for each row": (
+        lambda *xs: gaussian(*xs, full=True, reduction="sum"),
+        lambda: (normal(3, 4), normal(3, 4), torch.rand(3) + 0.1),
+    ),
+    "Gaussian losses of one variance": (lambda x, y: gaussian(x, y, 0.3), lambda: (normal(3, 4), normal(3, 4))),
     "least squares": (solution(), lambda: (normal(5, 3), normal(5, 2))),
     "least squares of a stack": (solution(), lambda: (normal(2, 5, 3), normal(2, 5, 2))),
     "least squares of a vector": (solution(), lambda: (normal(5, 3), normal(5))),
@@ -177,6 +188,11 @@ REFUSED: dict[str, tuple[Any, tuple[Any, ...], str]] = {
     "covariances of rank 3": (torch.cov, (torch.ones(2, 2, 2),), "rank 3, expected at most 2"),
     "residuals of some ranks": (solution(driver="gelsd"), (torch.ones(3, 2), torch.ones(3, 1)), "size that depends on data"),
     "an unknown driver": (solution(driver="qr"), (torch.ones(3, 2), torch.ones(3, 1)), "driver 'qr'"),
+    "variances of another shape": (
+        gaussian,
+        (torch.ones(2, 3), torch.ones(2, 3), torch.ones(3, 2)),
+        r"variances of shape \[3, 2\]",
+    ),
     "unequal batches": (solution(), (torch.ones(2, 3, 2), torch.ones(4, 3, 2)), "expected equal batches and rows"),
 }
 
@@ -193,3 +209,10 @@ def test_singular_triangles_are_no_numbers() -> None:
     """torch raises where a matrix that `gels` takes for one of full rank is not."""
     found = run(solution(driver="gels"), (torch.zeros(3, 2), torch.ones(3, 1)), "numpy")
     assert not np.isfinite(found[0]).any()
+
+
+def test_a_negative_variance_gives_nan() -> None:
+    """torch raises for it, which needs to read data."""
+    x, var = torch.zeros(2), torch.tensor([-1.0, 1.0])
+    (found,) = run(lambda x, v: gaussian(x, x, v, reduction="none"), (x, var), "numpy")
+    np.testing.assert_array_equal(np.isnan(found), [True, False])
