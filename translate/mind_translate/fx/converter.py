@@ -140,12 +140,21 @@ class AtenConverter(Lander):
         return self.emit(ptir.ReduceOp, x, kind=kind, axes=axes, keepdims=bool(keep)) if self.shape(x) else x
 
     def mean(self, x: SSAValue, axes: Sequence[int], keep: bool = False) -> SSAValue:
-        """The sum over axes by the number of elements, which the program counts where a size has a name."""
-        total = self.reduce("sum", x, axes, keep) if axes else x
+        """The sum over axes by the number of elements."""
+        return self.by_count(self.reduce("sum", x, axes, keep) if axes else x, x, axes)
+
+    def by_count(self, total: SSAValue, x: SSAValue, axes: Sequence[int], less: float = 0) -> SSAValue:
+        """
+        A total by the number of elements of `x` along axes, which the program counts where a size has a name.
+
+        With `less`, by so many fewer, at least 0.
+        """
         shape = tuple(n for i, n in enumerate(self.shape(x)) if i in axes)
         if UNKNOWN in shape or all(isinstance(n, int) for n in shape):
-            return self.math(ptir.DivOp, total, float(math.prod(self.sizes(x, axes))))
-        count = self.cast(self.reduce("sum", self.fill(1, SI64, shape), None), self.dtype(x))
+            return self.math(ptir.DivOp, total, float(max(0, math.prod(self.sizes(x, axes)) - less)))
+        count = self.cast(self.reduce("sum", self.fill(1, SI64, shape), None), self.dtype(total))
+        if less:
+            count = self.math(ptir.MaximumOp, self.math(ptir.SubOp, count, float(less)), 0.0)
         return self.emit(ptir.DivOp, total, self.broadcast(count, self.shape(total)))
 
     def front(self, x: SSAValue, first: Sequence[int]) -> tuple[SSAValue, list[int]]:

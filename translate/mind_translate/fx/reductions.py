@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir.types import I1, SI32, SI64, Kind
+from mind_dialect.ptir_shapes import UNKNOWN
 
 from .converter import AtenConverter, Call, Results, Row, Table, wide
 
@@ -120,10 +121,9 @@ def _wide_variance(to: AtenConverter, x: SSAValue, dims: Axes, correction: Any, 
 
 
 def _variance(to: AtenConverter, x: SSAValue, axes: Sequence[int], correction: Any, keep: bool) -> SSAValue:
-    count = math.prod(to.sizes(x, axes)) if to.shape(x) else 1
     centred = to.math(ptir.SubOp, x, to.mean(x, axes, keep=True))
     total = to.reduce("sum", to.emit(ptir.MulOp, centred, centred), axes, keep)
-    return to.math(ptir.DivOp, total, float(max(0, count - (1 if correction is None else correction))))
+    return to.by_count(total, x, axes, 1 if correction is None else correction)
 
 
 def _var_unbiased(to: AtenConverter, call: Call, x: SSAValue, dims: Axes, unbiased: bool = True, keep: bool = False) -> SSAValue:
@@ -155,7 +155,9 @@ def _sort(to: AtenConverter, call: Call, x: SSAValue, dim: int = -1, descending:
     """A stable sort: in which order equals are left is not stated, so that any is right."""
     if not to.shape(x):
         return x, to.fill(0, SI64)
-    return _top_k(to, call, x, to.sizes(x)[to.axis(x, dim)], dim, descending)
+    axis = to.axis(x, dim)
+    k = to.shape(x)[axis]
+    return _top_k(to, call, x, to.sizes(x, [axis])[0] if k == UNKNOWN else k, dim, descending)
 
 
 def _sort_stable(
@@ -164,7 +166,7 @@ def _sort_stable(
     return _sort(to, call, x, dim, descending)
 
 
-def _top_k(to: AtenConverter, call: Call, x: SSAValue, k: int, dim: int = -1, largest: bool = True, *_: Any) -> Results:
+def _top_k(to: AtenConverter, call: Call, x: SSAValue, k: int | str, dim: int = -1, largest: bool = True, *_: Any) -> Results:
     """The greatest first, NaN among the greatest. The values are read at the indices."""
     if not to.shape(x):
         return x, to.fill(0, SI64)
