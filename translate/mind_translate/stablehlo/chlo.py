@@ -63,7 +63,7 @@ def _sinh(m: Formula, x: SSAValue) -> SSAValue:
 
 
 def _halves(m: Formula, size: SSAValue, limit: float) -> tuple[SSAValue, SSAValue, SSAValue]:
-    """Whether a number is beyond a limit, and the number for each side, the limit on the other: its derivatives stay finite."""
+    """Return whether a number is beyond a limit, and for each side the number, else the limit, whose derivatives stay finite."""
     is_far, bound = m.to.compare("greater", size, limit), m.to.like(limit, size)
     return is_far, m.to.select(is_far, bound, size), m.to.select(is_far, size, bound)
 
