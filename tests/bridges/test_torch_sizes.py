@@ -61,6 +61,16 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "order": (lambda x: torch.sort(x, dim=0, stable=True).indices + torch.argsort(x, 0), "n,*"),
     "repeated": (lambda x: x.repeat(3, 1), "3*n,*"),
     "a mask": (lambda x: torch.tril(x @ x.T), "n,n"),
+    "by a size": (lambda x: x / x.shape[0] + (x.shape[0] - 1) * 2 - x.sum(0) / (x.shape[0] * 2), "n,*"),
+    "a size as elements": (lambda x: torch.full((2, 3), x.shape[0]) + torch.tensor(x.shape[0] * 3), "*"),
+    "from a size": (lambda x: torch.arange(x.shape[0], 2 * x.shape[0], dtype=torch.float32), "n"),
+    "backwards": (lambda x: torch.arange(x.shape[0] - 1, -1, -1), "n"),
+    "reversed": (lambda x: x[torch.arange(x.shape[0] - 1, -1, -1)], "n,*"),
+    "picked": (lambda x: x[torch.arange(x.shape[0]), torch.arange(x.shape[0]) % 4], "n"),
+    "from the end": (lambda x: x[-torch.arange(1, x.shape[0])], "n-1,*"),
+    "the last": (lambda x: x[-1] - x[-2] + x[0], "*"),
+    "the last column": (lambda x: x[:, -1], "n"),
+    "the last by its place": (lambda x: x[x.shape[0] - 1], "*"),
     "filled": (lambda x: torch.zeros(x.shape[0], x.shape[0] + 1) + x[:, :1], "n,n+1"),
 }
 
@@ -151,7 +161,11 @@ def test_a_program_exported_elsewhere_has_torchs_symbols(tmp_path: Path):
     np.testing.assert_allclose(bind(module, weights)(np.ones(7, np.float32)), np.full(7, np.e), 1e-6)
 
 
-@pytest.mark.parametrize("name", ["joined", "differences", "padded", "folded", "means", "centred", "normalized", "sorted"])
+DIFFERENTIABLE = ["joined", "differences", "padded", "folded", "means", "centred", "normalized", "sorted"]
+DIFFERENTIABLE += ["by a size", "reversed", "picked", "from the end", "the last"]
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_derivatives_go_through_sizes_that_are_expressions(name: str):
     function, _ = FUNCTIONS[name]
     module = vjp(imported(lambda x: torch.tanh(function(x)), torch.ones(5, 4), dynamic=({0: N},)))
@@ -163,6 +177,12 @@ def test_derivatives_go_through_sizes_that_are_expressions(name: str):
         value.backward(seed)
         found = gradient(x.detach().numpy(), seed.numpy())
         np.testing.assert_allclose(found[-1] if isinstance(found, tuple) else found, x.grad.numpy(), 1e-4, 1e-5)
+
+
+def test_a_number_that_is_no_expression_of_sizes_is_refused():
+    with pytest.raises(MindError, match="follows from sizes") as caught:
+        imported(lambda x: x * x.shape[0] ** 0.5, torch.ones(5, 4), dynamic=({0: N},))
+    assert caught.value.code == "E8008"
 
 
 def test_a_size_that_is_data_is_refused_with_all_that_need_it():

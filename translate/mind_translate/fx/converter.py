@@ -15,8 +15,8 @@ from typing import Any, Concatenate
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir.types import F32, I1, SI64, Kind, PtirDType, TensorSpec
-from mind_dialect.ptir_shapes import UNKNOWN, Dims
+from mind_dialect.ptir.types import F32, I1, SI8, SI64, Kind, PtirDType, TensorSpec
+from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
 
 from ..landing import INTEGER_KINDS, Lander
 from ..unsupported import Refused
@@ -69,9 +69,9 @@ class AtenConverter(Lander):
         return super().cast(x, dtype)
 
     def number(self, value: Any, dtype: PtirDType, shape: Dims = ()) -> SSAValue:
-        """A Python number as a tensor, as torch converts it: truncated and wrapped for integers."""
+        """A Python number as a tensor, as torch converts it: truncated and wrapped for integers; a size counted in the run."""
         if isinstance(value, str):
-            raise Refused("a size of a dimension as a number", "give the program static shapes")
+            return self.broadcast(self.cast(self.size(value), dtype), shape)
         if dtype is I1:
             return self.fill(bool(value), dtype, shape)
         if dtype.kind is Kind.COMPLEX:
@@ -86,6 +86,12 @@ class AtenConverter(Lander):
         signed = dtype.kind is Kind.SIGNED and wrapped >= 1 << (dtype.bits - 1)
         return self.fill(wrapped - (1 << dtype.bits) if signed else wrapped, dtype, shape)
 
+    def size(self, dim: str) -> SSAValue:
+        """A size that only a run tells, as si64 of rank 0."""
+        if dim == UNKNOWN:
+            raise Refused("a number that follows from sizes in a way that has no form here", "give the program static shapes")
+        return self.emit(ptir.DimensionSizeOp, self.emit(ptir.IotaOp, shape=(dim,), dtype=SI8, axis=0), axis=0)
+
     def tensor(self, x: Operand, dtype: PtirDType, shape: Dims | None = None) -> SSAValue:
         """A value, or a number, in `dtype`; with `shape` also broadcast to it."""
         if not isinstance(x, SSAValue):
@@ -97,8 +103,8 @@ class AtenConverter(Lander):
         """A value, or a number, in the dtype and shape of the first result."""
         return self.tensor(x, call.dtype, call.shape)
 
-    def math(self, op_type: Callable[..., ptir.PtirOp], x: SSAValue, *ys: SSAValue | float) -> SSAValue:
-        """An elementwise op on `x` and others, broadcast to its shape; numbers stand for tensors of them."""
+    def math(self, op_type: Callable[..., ptir.PtirOp], x: SSAValue, *ys: SSAValue | float | str) -> SSAValue:
+        """An elementwise op on `x` and others, broadcast to its shape; numbers and sizes stand for tensors of them."""
         shape = self.shape(x)
         others = (self.broadcast(y, shape) if isinstance(y, SSAValue) else self.number(y, self.dtype(x), shape) for y in ys)
         return self.emit(op_type, x, *others)
@@ -162,7 +168,7 @@ class AtenConverter(Lander):
         perm = [*first, *(i for i in range(len(self.shape(x))) if i not in first)]
         return self.transpose(x, perm), [perm.index(i) for i in range(len(perm))]
 
-    def wrapped(self, indices: SSAValue, size: int) -> SSAValue:
+    def wrapped(self, indices: SSAValue, size: Dim) -> SSAValue:
         """Indices, of which negative ones count from the end."""
         indices = self.index(indices)
         moved = self.math(ptir.AddOp, indices, size)

@@ -75,7 +75,7 @@ class _Places:
         given = [index for index in indices if index is not None]
         if any(to.is_truth(index) for index in given):
             raise _SIZES_DEPEND
-        sizes = to.sizes(x, self.axes)
+        sizes = [to.shape(x)[i] for i in self.axes]
         self.shape = _common([to.shape(index) for index in given])
         wrapped = [to.broadcast(to.wrapped(i, n), self.shape) for i, n in zip(given, sizes, strict=True)]
         columns = [to.reshape(to.cast(i, SI64), (*self.shape, 1)) for i in wrapped]
@@ -106,11 +106,11 @@ def _index(to: AtenConverter, call: Call, x: SSAValue, indices: Sequence[SSAValu
     if sum(index is not None for index in indices) == 1 and not any(i is not None and to.is_truth(i) for i in indices):
         axis, index = next((axis, i) for axis, i in enumerate(indices) if i is not None)
         front, _ = to.front(x, [axis])
-        found = to.emit(ptir.TakeOp, front, to.wrapped(index, to.sizes(x, [axis])[0]))
+        found = to.emit(ptir.TakeOp, front, to.wrapped(index, to.shape(x)[axis]))
         count = len(to.shape(index))
         return to.transpose(found, [*range(count, count + axis), *range(count), *range(count + axis, len(call.shape))])
     at = _Places(to, x, indices)
-    sizes = tuple(1 if i in at.axes else n for i, n in enumerate(to.sizes(x)))
+    sizes = tuple(1 if i in at.axes else to.sizes(x, [i])[0] for i in range(len(to.shape(x))))
     return to.emit(
         ptir.GatherWindowsOp,
         x,

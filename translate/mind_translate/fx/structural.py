@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from mind_dialect import ptir
 from mind_dialect.extents.dims import UNKNOWN, add_dims, ceildiv_dims, is_nonnegative, sub_dims
 from mind_dialect.ptir.types import I1, SI64, Kind
-from mind_dialect.ptir_shapes import Dim
+from mind_dialect.ptir_shapes import Dim, Dims
 
 from ..unsupported import Refused
 from .converter import AtenConverter, Call, Results, Row, Table
@@ -49,14 +49,16 @@ def _expand(to: AtenConverter, call: Call, x: SSAValue, *_: Any) -> SSAValue:
 
 def _select(to: AtenConverter, call: Call, x: SSAValue, dim: int, index: Any) -> SSAValue:
     axis = to.axis(x, dim)
-    if isinstance(index, str):
-        raise Refused("an index that is a size", "use torch.index_select")
+    size = to.shape(x)[axis]
     if isinstance(index, SSAValue):
         place = cast("SSAValue", index)
         front, _ = to.front(x, [axis])
-        return to.shaped(to.emit(ptir.TakeOp, front, to.wrapped(place, to.sizes(x, [axis])[0])), call.shape)
-    size = to.sizes(x, [axis])[0] if index < 0 else 0
-    return to.shaped(to.part(x, axis, index + size, index + size + 1), call.shape)
+        return to.shaped(to.emit(ptir.TakeOp, front, to.wrapped(place, size)), call.shape)
+    if any(isinstance(n, str) for n in (size, index)):
+        start = _place(index, size)
+        return to.shaped(_window(to, x, axis, start, 1), call.shape)
+    first = index % int(size) if index < 0 else index
+    return to.shaped(to.part(x, axis, first, first + 1), call.shape)
 
 
 END = 1 << 62
@@ -95,21 +97,27 @@ def _symbolic_slice(to: AtenConverter, call: Call, x: SSAValue, axis: int, start
     if first == 0 and step == 1 and stated == shape[axis] != UNKNOWN:
         return x
     count = stated if stated != UNKNOWN else ceildiv_dims(sub_dims(last, first), step)
-    if UNKNOWN in (first, last, count):
-        raise Refused("a slice of a dimension whose size is not known", "give the program static shapes")
-    starts: list[Dim] = [0] * len(shape)
-    others = [*shape]
-    if UNKNOWN in (*shape[:axis], *shape[axis + 1 :]):
-        raise Refused("a slice next to a dimension whose size is not known", "give the program static shapes")
-    starts[axis] = first
     if step == 1:
-        others[axis] = count
-        return to.emit(ptir.SliceOp, x, starts=tuple(starts), sizes=tuple(others))
+        return _window(to, x, axis, first, count)
+    starts, limits = _beside(shape, axis, first, 0), _beside(shape, axis, last)
     if ceildiv_dims(sub_dims(last, first), step) != count:
         raise Refused(f"a slice by steps of {step} that may be shorter than declared", "give the program static shapes")
-    others[axis] = last
     strides = tuple(step if i == axis else 1 for i in range(len(shape)))
-    return to.emit(ptir.StridedSliceOp, x, starts=tuple(starts), limits=tuple(others), strides=strides)
+    return to.emit(ptir.StridedSliceOp, x, starts=starts, limits=limits, strides=strides)
+
+
+def _window(to: AtenConverter, x: SSAValue, axis: int, first: Dim, count: Dim) -> SSAValue:
+    """So many places along an axis, from an expression on."""
+    shape = to.shape(x)
+    return to.emit(ptir.SliceOp, x, starts=_beside(shape, axis, first, 0), sizes=_beside(shape, axis, count))
+
+
+def _beside(shape: Dims, axis: int, n: Dim, others: Dim | None = None) -> Dims:
+    """The sizes of a shape, or other numbers, with `n` along an axis."""
+    found = tuple(n if i == axis else size if others is None else others for i, size in enumerate(shape))
+    if UNKNOWN in found:
+        raise Refused("a slice of sizes that are not known", "give the program static shapes")
+    return found
 
 
 def _place(n: int | str, size: Dim) -> Dim:
@@ -226,8 +234,6 @@ def _scalar_tensor(to: AtenConverter, call: Call, value: Any, *_: Any) -> SSAVal
 
 def _arange(to: AtenConverter, call: Call, start: Any, end: Any, step: Any = 1, *_: Any) -> SSAValue:
     """`start + i step`, computed in f64 or si64, as torch does, and cast."""
-    if isinstance(start, str) or isinstance(step, str):
-        raise Refused("a range that begins at a size", "give the program static shapes")
     whole = all(not isinstance(v, float) for v in (start, step))
     if whole and call.dtype.kind is not Kind.COMPLEX and call.dtype is not I1:
         places = to.emit(ptir.IotaOp, shape=call.shape, dtype=SI64, axis=0)
