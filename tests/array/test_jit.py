@@ -171,9 +171,7 @@ DIMENSIONS = {
     "a range": lambda x: [x for _ in range(x.shape[0])],
     "the length": lambda x: len(x),
     "an iteration": lambda x: [v for v in x],
-    "a stride": lambda x: x[::2],
     "elements": lambda x: x[ma.asarray([0, 1])],
-    "an order": lambda x: ma.argsort(x, axis=0),
 }
 
 
