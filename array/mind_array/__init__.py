@@ -41,10 +41,8 @@ from .programs import trace as trace
 from .table import BY_NUMPY as _BY_NUMPY
 from .table import TABLE as _TABLE
 from .transforms.batching import vmap as vmap
-from .transforms.control import cond as cond
-from .transforms.control import fori_loop as fori_loop
-from .transforms.control import scan as scan
-from .transforms.control import while_loop as while_loop
+from .transforms.branches import cond as cond
+from .transforms.branches import switch as switch
 from .transforms.custom import checkpoint as checkpoint
 from .transforms.custom import custom_vjp as custom_vjp
 from .transforms.derivatives import grad as grad
@@ -56,7 +54,9 @@ from .transforms.jacobians import hessian as hessian
 from .transforms.jacobians import jacfwd as jacfwd
 from .transforms.jacobians import jacrev as jacrev
 from .transforms.jit import jit as jit
-from .transforms.switch import switch as switch
+from .transforms.loops import fori_loop as fori_loop
+from .transforms.loops import scan as scan
+from .transforms.loops import while_loop as while_loop
 
 __array_api_version__ = "2024.12"
 bool = _dtypes.bool_

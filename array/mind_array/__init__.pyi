@@ -12,9 +12,9 @@ from .dtypes import DType as DType
 from .rows.dtype_functions import FloatLimits as FloatLimits
 from .rows.dtype_functions import IntegerLimits as IntegerLimits
 from .transforms.custom import checkpoint as checkpoint
-from .transforms.control import cond as cond
+from .transforms.branches import cond as cond
 from .transforms.custom import custom_vjp as custom_vjp
-from .transforms.control import fori_loop as fori_loop
+from .transforms.loops import fori_loop as fori_loop
 from .programs import from_module as from_module
 from .transforms.derivatives import grad as grad
 from .transforms.jacobians import hessian as hessian
@@ -25,14 +25,14 @@ from .transforms.jit import jit as jit
 from .transforms.derivatives import jvp as jvp
 from .programs import load as load
 from .programs import save as save
-from .transforms.control import scan as scan
+from .transforms.loops import scan as scan
 from .programs import spec as spec
-from .transforms.switch import switch as switch
+from .transforms.branches import switch as switch
 from .programs import trace as trace
 from .transforms.derivatives import value_and_grad as value_and_grad
 from .transforms.derivatives import vjp as vjp
 from .transforms.batching import vmap as vmap
-from .transforms.control import while_loop as while_loop
+from .transforms.loops import while_loop as while_loop
 
 __array_api_version__: str
 bool: DType
