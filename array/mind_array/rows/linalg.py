@@ -15,7 +15,7 @@ import numpy as np
 from .. import calls
 from ..array import Array
 from ..calls import call
-from ..dtypes import DType, int64, real_of
+from ..dtypes import DType, int64, kind_of, real_of
 from ..emit import constant
 from ..faults import fault
 from ..operands import array_of, axes_of, axis_of, broadcast, broadcast_shapes, cast, promoted, together
@@ -91,6 +91,12 @@ TARGETS: dict[str, str] = {name: calls.define_as(f"mind.linalg.{name}.v1", funct
 """Targets of custom calls of each decomposition; each function takes any number of leading axes."""
 
 
+def conjugate_transposed(x: Array) -> Array:
+    """Return the conjugates of transposed matrices; of real ones the transposed."""
+    turned = matrix_transpose(x)
+    return conj(turned) if kind_of(x.dtype) == "c" else turned
+
+
 def matrices(x: Any, function: str, *, square: bool = True) -> Array:
     """An operand as floating-point matrices; E3003 for ones that are not square."""
     array = array_of(x, function)
@@ -117,7 +123,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     """Return the triangular L with `L @ conj(L.T) == x`, or its upper form; x is Hermitian and positive definite."""
     array = matrices(x, "cholesky")
     found = call(TARGETS["cholesky"], (array,), [(array.dtype, array.shape)])
-    return conj(matrix_transpose(found)) if upper else found
+    return conjugate_transposed(found) if upper else found
 
 
 @row("linalg.qr", module="linalg", category="floating", derivative=SMOOTH, call=LAPACK)

@@ -15,7 +15,7 @@ from . import elementwise as e
 from .contraction import matmul
 from .creation import eye, tril, triu
 from .factors import EIG, GEQRF
-from .linalg import TARGETS, diagonal, eigh, inv, solve, svd
+from .linalg import TARGETS, conjugate_transposed, diagonal, eigh, inv, solve, svd
 from .manipulation import concat, expand_dims, matrix_transpose
 from .parts import conj, from_parts, is_complex, parts_of, select, square
 from .reductions import reduced
@@ -110,12 +110,8 @@ def _conjugated(x: Array) -> Array:
     return conj(x) if kind_of(x.dtype) == "c" else x
 
 
-def _conjugate_transposed(x: Array) -> Array:
-    return _conjugated(matrix_transpose(x))
-
-
 def _twice_hermitian(x: Array) -> Array:
-    return e.add(x, _conjugate_transposed(x))
+    return e.add(x, conjugate_transposed(x))
 
 
 def _hermitian(x: Array) -> Array:
@@ -126,14 +122,14 @@ def _hermitian(x: Array) -> Array:
 def _cholesky_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
     """Murray: Differentiation of the Cholesky decomposition, 2016, equation 10, with adjoints for transposes."""
     factor, inverse = ys[0], inv(ys[0])
-    middle = _lower(matmul(_conjugate_transposed(factor), tril(_conjugated(gs[0]))))
-    found = matmul(matmul(_conjugate_transposed(inverse), middle), inverse)
+    middle = _lower(matmul(conjugate_transposed(factor), tril(_conjugated(gs[0]))))
+    found = matmul(matmul(conjugate_transposed(inverse), middle), inverse)
     return [_conjugated(_hermitian(found))]
 
 
 def _cholesky_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
     factor, inverse = ys[0], inv(ys[0])
-    inner = matmul(matmul(inverse, _hermitian(ts[0])), _conjugate_transposed(inverse))
+    inner = matmul(matmul(inverse, _hermitian(ts[0])), conjugate_transposed(inverse))
     return [matmul(factor, _lower(inner))]
 
 
@@ -274,21 +270,21 @@ def _qr_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
     q_adj, r_adj = map(_conjugated, gs)
     k = q.shape[-1]
     first, others, others_adj = r[..., :k], xs[0][..., k:], r_adj[..., k:]
-    q_adj, r_adj = e.add(q_adj, matmul(others, _conjugate_transposed(others_adj))), r_adj[..., :k]
-    middle = e.subtract(matmul(first, _conjugate_transposed(r_adj)), matmul(_conjugate_transposed(q_adj), q))
+    q_adj, r_adj = e.add(q_adj, matmul(others, conjugate_transposed(others_adj))), r_adj[..., :k]
+    middle = e.subtract(matmul(first, conjugate_transposed(r_adj)), matmul(conjugate_transposed(q_adj), q))
     right = e.add(q_adj, matmul(q, _twice_hermitian(_lower(middle))))
-    found = matrix_transpose(solve(first, _conjugate_transposed(right)))
+    found = matrix_transpose(solve(first, conjugate_transposed(right)))
     return [concat([found, _conjugated(matmul(q, others_adj))], axis=-1)]
 
 
 def _qr_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
     q, r = ys
     _reduced(xs[0], q)
-    k, adjoint = q.shape[-1], _conjugate_transposed(q)
+    k, adjoint = q.shape[-1], conjugate_transposed(q)
     scaled = matrix_transpose(solve(matrix_transpose(r[..., :k]), matrix_transpose(ts[0][..., :k])))
-    upper = _conjugate_transposed(_lower(_twice_hermitian(matmul(adjoint, scaled))))
+    upper = conjugate_transposed(_lower(_twice_hermitian(matmul(adjoint, scaled))))
     change = e.subtract(scaled, matmul(q, upper))
-    others = e.add(matmul(_conjugate_transposed(change), xs[0][..., k:]), matmul(adjoint, ts[0][..., k:]))
+    others = e.add(matmul(conjugate_transposed(change), xs[0][..., k:]), matmul(adjoint, ts[0][..., k:]))
     return [change, concat([matmul(upper, r[..., :k]), others], axis=-1)]
 
 

@@ -20,9 +20,9 @@ from ..operands import array_of, broadcast, cast
 from ..table import SMOOTH, row
 from . import elementwise as e
 from .contraction import matmul
-from .linalg import LAPACK, matrices
+from .linalg import LAPACK, conjugate_transposed, matrices
 from .manipulation import expand_dims, matrix_transpose
-from .parts import conj, is_complex, like, select
+from .parts import like, select
 from .reductions import any_
 
 Arrays = Sequence[Array]
@@ -86,11 +86,6 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Array:
     return call(PINV, (array, *given), [(array.dtype, (*batch, n, m))])
 
 
-def _conjugate_transposed(x: Array) -> Array:
-    x = matrix_transpose(x)
-    return conj(x) if is_complex(x) else x
-
-
 def _change(a: Array, p: Array, t: Array, tolerances: Arrays) -> Array:
     """
     Return the change of `p`, the pseudo-inverse of `a`, along `t` while the rank stays.
@@ -98,7 +93,7 @@ def _change(a: Array, p: Array, t: Array, tolerances: Arrays) -> Array:
     Golub and Pereyra: The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate, 1973,
     equation 4.12: `-p t p + p p^H t^H (1 - a p) + (1 - p a) t^H p^H p`.
     """
-    adjoint, turned = _conjugate_transposed(p), _conjugate_transposed(t)
+    adjoint, turned = conjugate_transposed(p), conjugate_transposed(t)
     rows = matmul(matmul(p, adjoint), e.subtract(turned, matmul(matmul(turned, a), p)))
     columns = matmul(e.subtract(turned, matmul(p, matmul(a, turned))), matmul(adjoint, p))
     found = e.subtract(e.add(rows, columns), matmul(matmul(p, t), p))
