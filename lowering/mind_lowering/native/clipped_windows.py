@@ -17,9 +17,8 @@ from math import inf, prod
 from xdsl.ir import Block
 
 from mind_dialect import ptir
-from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import I1, Kind, PtirDType, tensor_type
+from mind_dialect.ptir.types import Kind, PtirDType, tensor_type
 
 from ..launch.kernel_patterns import Match, Rejection
 from .demanded import shape_of
@@ -30,10 +29,10 @@ from .ir import LlvmModule
 from .loops import Nest
 from .partials import is_cut_up
 from .patterns import Builder, Operands, moving
-from .reductions import end_of
+from .reductions import identity_of
 from .slides import MOST_PHASES, Clip, Slide, phases_along
 from .target_info import TargetInfo
-from .views import Buffer, Use, View, filled, whole, window
+from .views import Buffer, Use, View, filled, literal_of, whole, window
 
 MOST_BORDERS = 8
 """Kernels for windows that reach beyond the operand along the lanes, at most."""
@@ -224,16 +223,8 @@ def expand_clipped(build: Builder, op: ptir.ReduceWindowOp, match: Match) -> Non
     source, out = build.view(op.x), build.target(op.result)
     for phase in schedule.nothing:
         target = phase.results(out)
-        build.copy(op.result, filled(identity_literal(op.values()["kind"], out.dtype), target.shape), target)
+        build.copy(op.result, filled(literal_of(out.dtype, identity_of(op.values()["kind"], out.dtype)), target.shape), target)
     for phase, part, keeps in schedule.parts:
         group = replace(group_of(op, phase, part, source, out), keeps_lanes=keeps)
         build.keep += [value.owner for value in group.inputs if isinstance(value.owner, Block)]
         build.add(group)
-
-
-def identity_literal(kind: str, dtype: PtirDType) -> PtirLiteralAttr:
-    """Return the number that padding and holes hold in a reduction of windows, which changes nothing."""
-    number = 0 if kind == "sum" else end_of(dtype, least=kind == "max")
-    if dtype.kind is not Kind.FLOAT:
-        number = bool(number) if dtype is I1 else int(number)
-    return PtirLiteralAttr.from_values(dtype, (), (float(number) if dtype.kind is Kind.FLOAT else number,))

@@ -12,12 +12,13 @@ from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import PtirDType, tensor_type
 
-from .clipped_windows import expand_clipped, identity_literal, match_clipped
+from .clipped_windows import expand_clipped, match_clipped
 from .demanded import shape_of
 from .patterns import Builder, KernelPattern, fill_of, row
 from .reasons import rounded_each_step, unsupported
+from .reductions import identity_of
 from .target_info import TargetInfo
-from .views import Use, View, broadcast, filled, reshaped, whole, window
+from .views import Use, View, broadcast, filled, literal_of, reshaped, whole, window
 
 
 def padded(build: Builder, value: SSAValue, padding: Sequence[tuple[int, int]], interior: Sequence[int], number: View) -> View:
@@ -107,7 +108,7 @@ def _reduce_window(build: Builder, op: ptir.ReduceWindowOp) -> None:
     values, x = op.values(), op.operands[0]
     dtype, kind = op.operand_spec(0).dtype, values["kind"]
     total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
-    edge = filled(identity_literal(kind, dtype), ())
+    edge = filled(literal_of(dtype, identity_of(kind, dtype)), ())
     source = padded(build, x, values["padding"], [n - 1 for n in values["base_dilation"]], edge)
     places = build.shape(op.result)
     shape = (*places, *values["window_dims"])

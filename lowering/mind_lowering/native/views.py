@@ -16,7 +16,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
-from mind_dialect.ptir.types import PtirDType
+from mind_dialect.ptir.types import I1, Kind, PtirDType
 
 from ..launch import views
 from ..launch.ref import row_major
@@ -133,6 +133,12 @@ class View:
 def whole(buffer: Buffer, shape: Sequence[int]) -> View:
     """All of a buffer."""
     return View(buffer, buffer.dtype, tuple(shape), row_major(shape))
+
+
+def literal_of(dtype: PtirDType, number: float) -> PtirLiteralAttr:
+    """Return one number, which the dtype has, as a literal of rank 0."""
+    kind = bool if dtype is I1 else float if dtype.kind is Kind.FLOAT else int
+    return PtirLiteralAttr.from_values(dtype, (), (kind(number),))
 
 
 def filled(literal: PtirLiteralAttr, shape: Sequence[int]) -> View:

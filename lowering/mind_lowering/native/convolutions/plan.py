@@ -34,7 +34,7 @@ from ..products.product import TOTALS, Product
 from ..reasons import rounded_each_step, unsupported
 from ..slides import Slide
 from ..target_info import TargetInfo
-from ..views import Buffer, Use, View, broadcast, filled, whole, window
+from ..views import Buffer, Use, View, broadcast, filled, literal_of, whole, window
 from .blocks import in_blocks, is_long
 from .convolution import Convolution, ConvolutionStep, choose
 from .phases import Phase, phases_of, why_no_phases
@@ -72,7 +72,7 @@ def _expand(build: Builder, op: ptir.ConvolutionOp, how: Append) -> None:
     if target.count == 0:
         return
     if empty:
-        build.copy(op.result, filled(_number(target.dtype, 0), target.shape), target)
+        build.copy(op.result, filled(literal_of(target.dtype, 0), target.shape), target)
         return
     how(build, op, [target], lambda views: stored_in(views[0], accumulator(op)))
 
@@ -146,7 +146,7 @@ def _skipped_sums(build: Builder, op: ptir.ConvolutionOp, rhs: View, phases: Seq
         build.group(ops[:2], by_tap.results)
         build.views[mask] = broadcast(whole(build.constant(literal, mask), (len(phases), taps, 1)), extents)
         build.views[each] = broadcast(whole(build.buffer_of(build.view(by_tap.result)), (taps, columns)), extents)
-        build.views[zero] = filled(_number(total, 0), extents)
+        build.views[zero] = filled(literal_of(total, 0), extents)
         build.group(ops[2:], by_phase.results)
     found = build.view(by_phase.result)
     return [
@@ -175,7 +175,7 @@ def _constant_results(build: Builder, op: ptir.ConvolutionOp, out: View, start: 
     ones = (1,) * (len(out.shape) - 2)
     if start is None:
         start = whole(build.constant(PtirLiteralAttr.from_values(total, (columns,), [0] * columns), op.result), (columns,))
-    factor = build.constant(_number(total, 1), op.result)
+    factor = build.constant(literal_of(total, 1), op.result)
     lhs = View(factor, total, (*out.shape[:-1], 1), (0,) * len(out.shape))
     weights = View(start.base, total, (*ones, 1, columns), (0,) * (len(ones) + 1) + (1,), start.offset)
     slides = [Slide(n, n, 1, 1, 1, 0) for n in out.shape[1:-1]]
@@ -190,7 +190,7 @@ def _operands(build: Builder, op: ptir.ConvolutionOp) -> tuple[View, View, list[
     holes = [0, *(n - 1 for n in values["base_dilation"]), 0]
     lows = [low for low, _ in values["padding"]]
     if any(holes):
-        lhs = padded(build, op.operands[0], edges, holes, filled(_number(lhs.dtype, 0), ()))
+        lhs = padded(build, op.operands[0], edges, holes, filled(literal_of(lhs.dtype, 0), ()))
         lows = [0] * len(lows)
     extents = lhs.shape[1:-1], build.shape(op.result)[1:-1], rhs.shape[:-2]
     return lhs, rhs, [Slide(*each) for each in zip(*extents, values["strides"], values["window_dilation"], lows, strict=True)]
@@ -327,7 +327,3 @@ def _in_memory(build: Builder, value: SSAValue) -> View:
     """A value where it lies, or where nothing does, copied."""
     view = build.view(value)
     return view if isinstance(view.base, Buffer) and not view.lookups else build.copied(value, view)
-
-
-def _number(dtype: PtirDType, number: int) -> PtirLiteralAttr:
-    return PtirLiteralAttr.from_values(dtype, (), (float(number) if dtype.kind is Kind.FLOAT else number,))
