@@ -16,7 +16,7 @@ from mind_dialect.ptir_shapes import Dim
 
 from ..ptir.building import spec_of
 from ..ptir.construct import broadcast, cast, compare, full, where
-from .tail_masks import Axes, Masks, neutral, replace_operand
+from .tail_masks import Axes, Masks, neutral
 from .tail_sizes import Refused
 
 COMBINED: Mapping[str, str] = {"add": "sum", "max": "max", "min": "min"}
@@ -58,7 +58,7 @@ def reduces_segments(masks: Masks, op: SegmentReduceOp) -> None:
         for promise in ("indices_are_sorted", "unique"):
             if values[promise]:
                 raise Refused(f"{op.OPCODE} along a dimension with a tail promises {promise}")
-        replace_operand(op, 0, masks.masked(op, op.data, [0], neutral(values["kind"], spec_of(op.data).dtype)))
+        op.operands[0] = masks.masked(op, op.data, [0], neutral(values["kind"], spec_of(op.data).dtype))
     _mask_indices(masks, op, [values["num_segments"]])
 
 
@@ -74,7 +74,7 @@ def _mask_indices(masks: Masks, op: OneResultOp, extents: Sequence[Dim]) -> None
             size = masks.put(op, broadcast(masks.size(op, n), shape))
             inside = masks.put(op, compare("less", masks.put(op, cast(indices, SI64)), size))
             indices = masks.put(op, where(inside, indices, full(-1, indices)))
-    replace_operand(op, 1, masks.masked(op, indices, tails, 0))
+    op.operands[1] = masks.masked(op, indices, tails, 0)
 
 
 def _mask_updates(masks: Masks, op: ScatterReduceOp | ScatterAddOp, axes: Axes, kind: str) -> None:
@@ -82,4 +82,4 @@ def _mask_updates(masks: Masks, op: ScatterReduceOp | ScatterAddOp, axes: Axes, 
         return
     if kind not in COMBINED:
         raise Refused(f"{op.OPCODE} overwrites elements by updates along a dimension with a tail")
-    replace_operand(op, 2, masks.masked(op, op.updates, axes, neutral(COMBINED[kind], spec_of(op.updates).dtype)))
+    op.operands[2] = masks.masked(op, op.updates, axes, neutral(COMBINED[kind], spec_of(op.updates).dtype))

@@ -49,7 +49,7 @@ class Masks:
         old = op.operands[i]
         original = self._original.get(old, old)
         self._became[original], self._original[value] = value, original
-        replace_operand(op, i, value)
+        op.operands[i] = value
 
     def masked(self, op: Operation, value: SSAValue, axes: Axes, number: float | PtirLiteralAttr) -> SSAValue:
         """Return `value` with a number in the tails of some axes, made before an op."""
@@ -87,13 +87,6 @@ def _scalar(op: Operation, dtype: PtirDType, number: float | PtirLiteralAttr) ->
     if isinstance(number, PtirLiteralAttr):
         return ConstantOp.create(properties={"value": number}, result_types=[number.type], location=op.location)
     return fill(op, dtype, (), number)
-
-
-def replace_operand(op: Operation, i: int, value: SSAValue) -> None:
-    """Let an op take a value as its operand of a number."""
-    operands = list(op.operands)
-    operands[i] = value
-    op.operands = operands
 
 
 def neutral(kind: str, dtype: PtirDType) -> float:

@@ -26,7 +26,7 @@ from mind_dialect.ptir_shapes import Dim
 from ..ptir import parts
 from ..ptir.building import in_place_of, spec_of, substitute
 from ..ptir.construct import broadcast, make, scalar
-from .tail_masks import Masks, replace_operand
+from .tail_masks import Masks
 from .tail_sizes import Put, Refused
 from .tail_windows import vector, window_of, windows
 
@@ -57,7 +57,7 @@ def pads(masks: Masks, op: PadOp) -> None:
     edged = [i for i in masks.tails(op.x) if any(values[name][i] != 0 for name in ("low", "high", "interior"))]
     x = masks.masked(op, op.x, edged, values["pad_value"])
     if all(isinstance(n, int) for n in values["low"]):
-        replace_operand(op, 0, x)
+        op.operands[0] = x
         return
     if any(values["interior"]):
         raise Refused("pad puts elements between others, and as many before them as a size says")
@@ -98,4 +98,4 @@ def reverses(masks: Masks, op: ReverseOp) -> None:
     none = [0] * len(shape)
     wide = put(parts.pad(op.x, [n if a in axes else 0 for a, n in enumerate(shape)], none, none))
     start = vector(put, [masks.sizes.of(n, put) if a in axes else scalar(0, SI64) for a, n in enumerate(shape)])
-    replace_operand(op, 0, window_of(put, wide, start, shape))
+    op.operands[0] = window_of(put, wide, start, shape)

@@ -54,7 +54,7 @@ from mind_dialect.ptir.types import PtirDType
 
 from ..ptir.building import axes_of_reduction, spec_of
 from .tail_indexing import looks_up, reduces_segments, scatters_elements, scatters_windows
-from .tail_masks import Masks, neutral, replace_operand
+from .tail_masks import Masks, neutral
 from .tail_moves import concatenates, pads, reverses, slices, steps
 from .tail_reshapes import reshapes
 from .tail_sizes import Refused
@@ -69,7 +69,7 @@ def _stays(masks: Masks, op: PtirOp) -> None:
 
 def _divides(masks: Masks, op: DivisionOp) -> None:
     if op.can_fail():
-        replace_operand(op, 1, masks.masked(op, op.rhs, masks.tails(op.rhs), 1))
+        op.operands[1] = masks.masked(op, op.rhs, masks.tails(op.rhs), 1)
     elif isinstance(op, DivOp) and (axes := masks.vanishing.get(op.lhs)):
         _vanishes_over_sum(masks, op, axes)
 
@@ -120,7 +120,7 @@ def _last(dtype: PtirDType, descending: bool) -> float:
 
 def _mask_along(masks: Masks, op: CumulativeSumOp | CumulativeOp | SortOp | TopKOp, number: float) -> None:
     axis: int = op.values()["axis"] % len(spec_of(op.x).shape)
-    replace_operand(op, 0, masks.masked(op, op.x, [a for a in masks.tails(op.x) if a == axis], number))
+    op.operands[0] = masks.masked(op, op.x, [a for a in masks.tails(op.x) if a == axis], number)
 
 
 def _reduces(masks: Masks, op: ReduceOp) -> None:
@@ -136,7 +136,7 @@ def _finds(masks: Masks, op: ArgMaxOp | ArgMinOp) -> None:
     kind = "max" if isinstance(op, ArgMaxOp) else "min"
     axis = op.values()["axis"] % len(spec_of(op.x).shape)
     if axis in masks.tails(op.x):
-        replace_operand(op, 0, masks.masked(op, op.x, [axis], neutral(kind, spec_of(op.x).dtype)))
+        op.operands[0] = masks.masked(op, op.x, [axis], neutral(kind, spec_of(op.x).dtype))
 
 
 def _multiplies(masks: Masks, op: DotGeneralOp) -> None:
@@ -148,7 +148,7 @@ def _multiplies(masks: Masks, op: DotGeneralOp) -> None:
         axes = [a % rank for a in values[name] if a % rank in masks.tails(value)]
         axes = [a for a in axes if a not in masks.vanishing.get(value, ())]
         if axes:
-            replace_operand(op, i, masks.masked(op, value, axes, 0))
+            op.operands[i] = masks.masked(op, value, axes, 0)
 
 
 def _measures(masks: Masks, op: DimensionSizeOp) -> None:
