@@ -11,12 +11,15 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pytest
 
 import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.ptir.types import BF16, F16, F32, F64, PtirDType
+from mind_lowering.native.host import ISA_VARIABLE
 from mind_lowering.ptir_kernels.formats import array_dtype
 from native_checks import computed_here
+from native_text import load_backwards
 from ptir_forms import program
 
 
@@ -110,3 +113,15 @@ def check(form: Form, dtype: PtirDType = F32) -> None:
     bound = (np.prod(w.shape[:-1]) * eps + (2.0**-8 if dtype is BF16 else 2.0**-11 if dtype is F16 else 0)) * size
     assert found.shape == expected.shape
     assert np.all(abs(found.astype(wide) - expected) <= bound)
+
+
+def check_sharing(form: Form, isa: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Compare results with those of each unit of every kernel by itself, the last one first; return how many units there were."""
+    x, w = arrays(form, F32)
+    monkeypatch.setenv(ISA_VARIABLE, isa)
+    whole = run(form, F32, x, w)
+    split = load_backwards(monkeypatch)
+    mind_runtime.clear_cache()
+    assert run(form, F32, x, w).tobytes() == whole.tobytes()
+    mind_runtime.clear_cache()
+    return split[0]

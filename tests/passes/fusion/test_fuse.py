@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+import counting
 import ptir_forms as forms
 from mind_dialect import ptir
 from mind_dialect.dominance import walk
@@ -232,17 +232,7 @@ def calls(length: int) -> int:
         return values[-1]
 
     module = forms.program(XY, body)
-    count = 0
-
-    def tick(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(tick)
-    try:
-        fuse(module)
-    finally:
-        sys.setprofile(None)
+    count = counting.calls(lambda: fuse(module))
     verify(module)
     return count
 

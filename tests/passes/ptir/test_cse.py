@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
+import counting
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import AddOp, AndOp, CompareOp, MaximumOp, MinimumOp, MulOp, OrOp, PtirOp, XorOp
 from mind_dialect.ptir.types import ALL, Kind, PtirDType
@@ -219,23 +218,12 @@ def test_every_commutative_op_is_decided() -> None:
 
 
 def calls(n: int) -> int:
-    """How many Python functions are called while `n` equal branches, none of which merges, are walked through."""
+    """How many functions are called while `n` equal branches, none of which merges, are walked through."""
     bodies = [
         loop(f"%b{i}", f"%c = ptir.constant fill {i}.0 : tensor<4xf32>\n%r = ptir.add %a, %c : tensor<4xf32>") for i in range(n)
     ]
     module = module_of(X, "\n".join(bodies))
-    count = 0
-
-    def tick(frame, event, argument) -> None:
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(tick)
-    try:
-        eliminate_common(module)
-    finally:
-        sys.setprofile(None)
-    return count
+    return counting.calls(lambda: eliminate_common(module))
 
 
 def test_many_branches_with_equal_operands_cost_linear_time() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
+import counting
 import mind_array as ma
 import mind_runtime
 from mind_dialect import ptir_shapes
@@ -471,7 +471,7 @@ def test_names_that_the_function_has_not() -> None:
 
 
 def calls(n: int) -> int:
-    """How many Python functions are called while a function is masked that reads an input in `n` pairs of reductions."""
+    """How many functions are called while a function is masked that reads an input in `n` pairs of reductions."""
     body = "".join(
         f'%{kind}{i} = ptir.reduce %x kind = {kind} axes = [0] keepdims = false : tensor<?xf32, "T"> -> tensor<f32>\n'
         for i in range(n)
@@ -482,18 +482,7 @@ def calls(n: int) -> int:
         f'func.func @f(%x: tensor<?xf32, "T">) -> tensor<f32> {{\n{body}func.return %sum0 : tensor<f32> }} }}'
     )
     (func,) = functions(module)
-    count = 0
-
-    def tick(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(tick)
-    try:
-        mask_padding(func)
-    finally:
-        sys.setprofile(None)
-    return count
+    return counting.calls(lambda: mask_padding(func))
 
 
 def test_masks_cost_linear_time() -> None:

@@ -14,7 +14,7 @@ pytest.importorskip("llvmlite")
 
 import mind_array as ma
 import mind_runtime
-from convolution_forms import Form, arrays, check, defined, module_of, run
+from convolution_forms import Form, arrays, check, check_sharing, defined, module_of, run
 from machines import RUNNABLE
 from mind_array import Array
 from mind_dialect import ptir
@@ -28,7 +28,6 @@ from mind_lowering.native.slides import MOST_PHASES
 from mind_lowering.native.target_info import TARGETS
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_passes.functional import vjp
-from native_text import load_backwards
 from ptir_evaluator import evaluate, function_of
 from ptir_forms import program
 
@@ -114,15 +113,7 @@ STRIDED = [
 @pytest.mark.parametrize("form", STRIDED, ids=str)
 @pytest.mark.parametrize("isa", RUNNABLE)
 def test_results_do_not_depend_on_how_work_is_shared_out(form: Form, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each unit of every kernel by itself, the last one first."""
-    x, w = arrays(form, F32)
-    monkeypatch.setenv(ISA_VARIABLE, isa)
-    whole = run(form, F32, x, w)
-    split = load_backwards(monkeypatch)
-    mind_runtime.clear_cache()
-    assert run(form, F32, x, w).tobytes() == whole.tobytes()
-    assert split[0] > 1
-    mind_runtime.clear_cache()
+    assert check_sharing(form, isa, monkeypatch) > 1
 
 
 def residual_module(form: Form, shape: tuple[int, ...], dtype: PtirDType = F32) -> Any:
