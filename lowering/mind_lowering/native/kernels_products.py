@@ -48,24 +48,46 @@ class ProductAxes:
     """The axes that each operand has not."""
     contracted: int
 
+    def without_contracted(self) -> ProductAxes:
+        """Return the same product without its contracted axes, whose extents are 1."""
+        kept = len(self.shape) - self.contracted
+        left, right = self.order
+        return ProductAxes(self.shape[:kept], (left[:kept], right[:kept]), self.lacking, 0)
+
 
 def _match_group(op: ptir.DotGeneralOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
     """Match a product that is not too large to read each operand again for each element of the other."""
     if (reason := _why_not(op, host)) is not None:
         return Rejection(reason)
+    axes = _product_axes(op)
+    if prod(axes.shape) > LARGEST_PRODUCT:
+        dtype = op.operand_spec(0).dtype
+        return Rejection(f"a product of {prod(axes.shape)} multiplications of {dtype} in {total_of(op)}, which is not tiled")
+    cost = moving([*op.operands, *op.results]) + (prod(axes.shape) + 1) / costs.VECTORS
+    return Match(cost, axes)
+
+
+def _match_outer(op: ptir.DotGeneralOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
+    """Match a product of one multiplication for each result: there is nothing to sum, and results may go past the caches."""
+    if (reason := _why_not(op, host)) is not None:
+        return Rejection(reason)
+    axes = _product_axes(op)
+    depth = prod(axes.shape[len(axes.shape) - axes.contracted :])
+    if depth != 1:
+        return Rejection(f"it sums {depth} products for each result")
+    return Match(moving([*op.operands, *op.results]), axes.without_contracted())
+
+
+def _product_axes(op: ptir.DotGeneralOp) -> ProductAxes:
     values, (a, b) = op.values(), [shape_of(v) for v in op.operands]
     ranks = len(a), len(b)
     batch, contract = (_axes(values, role, ranks) for role in ("batch", "contract"))
     free = [[x for x in range(n) if x not in batch[i] and x not in contract[i]] for i, n in enumerate(ranks)]
     left, right = ([*batch[i], *free[0], *free[1], *contract[i]] for i in (0, 1))
     shape = (*(a[x] for x in (*batch[0], *free[0])), *(b[x] for x in free[1]), *(a[x] for x in contract[0]))
-    if prod(shape) > LARGEST_PRODUCT:
-        dtype = op.operand_spec(0).dtype
-        return Rejection(f"a product of {prod(shape)} multiplications of {dtype} in {total_of(op)}, which is not tiled")
     first, second = len(batch[0]) + len(free[0]), len(free[1])
     lacking = range(first, first + second), range(len(batch[0]), first)
-    cost = moving([*op.operands, *op.results]) + (prod(shape) + 1) / costs.VECTORS
-    return Match(cost, ProductAxes(shape, (left, right), lacking, len(contract[0])))
+    return ProductAxes(shape, (left, right), lacking, len(contract[0]))
 
 
 def _expand_group(build: Builder, op: ptir.DotGeneralOp, match: Match) -> None:
@@ -82,10 +104,12 @@ def _expand_group(build: Builder, op: ptir.DotGeneralOp, match: Match) -> None:
     if axes.contracted:
         group.reductions.append((last, build.target(op.result)))
     else:
-        cast = ptir.CastOp(members[-1].results[0], dtype=op.result_spec().dtype)
-        block.add_op(cast)
-        group.ops.append(cast)
-        group.outputs.append((cast.result, build.target(op.result)))
+        value, dtype = members[-1].results[0], op.result_spec().dtype
+        if total_of(op) is not dtype:
+            block.add_op(cast := ptir.CastOp(value, dtype=dtype))
+            group.ops.append(cast)
+            value = cast.result
+        group.outputs.append((value, build.target(op.result)))
     build.add(group)
 
 
@@ -102,6 +126,7 @@ def _along(view: View, order: list[int], shape: tuple[int, ...], lacking: range)
 
 
 PRODUCTS = (
+    KernelPattern("outer product", (ptir.DotGeneralOp,), _match_outer, _expand_group),
     row("product", ptir.DotGeneralOp, expand_product, _why_not_tiled),
     KernelPattern("product as a group", (ptir.DotGeneralOp,), _match_group, _expand_group),
 )
