@@ -127,7 +127,7 @@ def as_array(tensor: Any, what: str = "a tensor") -> np.ndarray:
     """
     The elements of a tensor of torch as a NumPy array, which shares its memory where it is a contiguous one of the CPU.
 
-    bf16 and fp8 need ml_dtypes. Raises E2005 for a dtype that PTIR does not have.
+    bf16 and fp8 need ml_dtypes. Raises E2005 for a dtype that PTIR does not have, E2001 for a tensor that has only a type.
     """
     torch = require()
     try:
@@ -136,6 +136,9 @@ def as_array(tensor: Any, what: str = "a tensor") -> np.ndarray:
         raise error("E2005", f"{what}: {refused}", dtype=str(tensor.dtype), supported=["the dtypes of PTIR"]) from None
     if str(tensor.layout) != "torch.strided":
         raise error("E2005", f"{what} is sparse, expected a dense one", dtype=str(tensor.layout), supported=["torch.strided"])
+    if tensor.is_meta or hasattr(tensor, "fake_mode"):
+        message = f"{what} has a type but no elements, expected a tensor in memory"
+        raise error("E2001", message, expected="a tensor in memory", actual=type(tensor).__name__)
     plain = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
     plain = torch.zeros_like(plain) if torch._is_zerotensor(plain) else plain
     if dtype.kind == "V" or dtype.name.startswith(("bfloat", "float8")):

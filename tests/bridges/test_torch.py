@@ -73,6 +73,40 @@ def test_weights_are_marked_and_share_memory() -> None:
     assert np.shares_memory(weights["weight"], model.weight.detach().numpy())
 
 
+class Tied(nn.Module):
+    """An embedding whose table is the weights of a product, too, and a bias that two layers add."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.randn(5))
+        self.table = nn.Embedding(5, 3)
+        self.scores = nn.Linear(3, 5)
+        self.scores.weight, self.scores.bias = self.table.weight, self.bias
+        self.equal = nn.Parameter(self.table.weight.detach().clone())
+
+    def forward(self, x: Any) -> Any:
+        """Scores, and those of weights that are equal but not tied."""
+        y = self.table(x)
+        return torch.sin(self.scores(y)) + y @ self.equal.T + self.bias
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_tied_weights_are_one_input_under_their_first_name(from_file: bool, tmp_path: Path) -> None:
+    model, x = Tied(), torch.tensor([1, 4, 1])
+    y = model(x)
+    cotangent = torch.randn_like(y)
+    y.backward(cotangent)
+    if from_file:
+        torch.export.save(torch.export.export(model, (x,)), tmp_path / "tied.pt2")
+    module, weights = load(tmp_path / "tied.pt2") if from_file else from_torch(model, x)
+    names = [name for name, _ in model.named_parameters()]
+    assert list(weights) == names == ["bias", "equal", "table.weight"]
+    gradient = compile(vjp(module, wrt=names), "main_grad", "numpy")
+    found = gradient(*weights.values(), as_array(x), as_array(cotangent))
+    for adjoint, parameter in zip(found[1:], model.parameters(), strict=True):
+        close(adjoint, parameter.grad, 1e-5)
+
+
 def test_running_statistics_are_results() -> None:
     model, x = torch_models.made("cnn", training=True)
     imported = from_torch(model, x)
@@ -150,6 +184,7 @@ ERRORS: dict[str, tuple[Any, str]] = {
     "arguments beside a program": (lambda: from_torch(torch.export.export(nn.ReLU(), (torch.ones(2),)), 1), "E7001"),
     "a file that is not there": (lambda: load("no_such_file.pt2"), "E7002"),
     "a file that is none": (lambda: load(__file__), "E7002"),
+    "weights that have only a type": (lambda: from_torch(nn.Linear(2, 3, device="meta"), torch.ones(1, 2, device="meta")), "E2001"),
     "a dtype that PTIR lacks": (lambda: as_array(torch.zeros(2, dtype=torch.float8_e8m0fnu)), "E2005"),
 }
 

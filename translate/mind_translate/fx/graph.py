@@ -288,6 +288,7 @@ def _inputs(importer: _GraphImporter, program: Any, block: Block) -> tuple[dict[
     """Make the block's arguments; the weights by name, the names of all, and their attributes."""
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     weights: dict[str, Any] = {}
+    tied: dict[Any, SSAValue] = {}
     names: dict[str, str] = {}
     attributes: list[Dictionary] = []
     for spec in program.graph_signature.input_specs:
@@ -297,6 +298,11 @@ def _inputs(importer: _GraphImporter, program: Any, block: Block) -> tuple[dict[
             importer.env[node] = _TOKEN if _kind(spec) == "TOKEN" else _plain(value)
             continue
         is_weight = _kind(spec) in _WEIGHTS
+        weight = _weight(program, spec) if is_weight else None
+        memory = _memory(weight) if _kind(spec) == "PARAMETER" else None
+        if memory in tied:
+            importer.env[node] = tied[memory]
+            continue
         name = _unique(spec.target if is_weight else node.name, names)
         names[name] = node.name
         try:
@@ -308,7 +314,9 @@ def _inputs(importer: _GraphImporter, program: Any, block: Block) -> tuple[dict[
         argument.name_hint = ssa_name(name)
         importer.env[node] = argument
         if is_weight:
-            weights[name] = _weight(program, spec)
+            weights[name] = weight
+        if memory is not None:
+            tied[memory] = argument
         stated: dict[str, Attribute] = {NAME_ATTRIBUTE: StringAttr(name)}
         attributes.append(Dictionary(stated | ({PARAMETER_ATTRIBUTE: UnitAttr()} if is_weight else {})))
     return weights, list(names), attributes
@@ -318,6 +326,12 @@ def _weight(program: Any, spec: Any) -> Any:
     if spec.target in program.state_dict:
         return program.state_dict[spec.target]
     return program.constants[spec.target]
+
+
+def _memory(weight: Any) -> Any:
+    """Return where the elements of a weight are, which tied weights share; None where it has no elements, or only a type."""
+    place = 0 if hasattr(weight, "fake_mode") else weight.data_ptr()
+    return (place, str(weight.dtype), tuple(weight.shape), tuple(weight.stride())) if place else None
 
 
 def _outputs(importer: _GraphImporter, program: Any) -> tuple[list[SSAValue], list[str]]:
@@ -344,7 +358,7 @@ def read_exported(program: Any, promote: Callable[[Any, Any], Any], name: str = 
     The PTIR module of a decomposed `torch.export.ExportedProgram`; `promote` is `torch.result_type`.
 
     The entry has an input for each parameter, buffer and constant, under its name in the model, and for each tensor that the user
-    gives. Its results are the user's, then the new values of buffers and inputs that the program writes to. The ranges of sizes
+    gives. Tied weights are one input, under the first of their names. Its results are the user's, then the new values of buffers and inputs that the program writes to. The ranges of sizes
     that the program is exported for are declared (`mind.dims`). Raises one E8008
     with all that has no form in PTIR.
     """
