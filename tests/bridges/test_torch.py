@@ -184,7 +184,10 @@ ERRORS: dict[str, tuple[Any, str]] = {
     "arguments beside a program": (lambda: from_torch(torch.export.export(nn.ReLU(), (torch.ones(2),)), 1), "E7001"),
     "a file that is not there": (lambda: load("no_such_file.pt2"), "E7002"),
     "a file that is none": (lambda: load(__file__), "E7002"),
-    "weights that have only a type": (lambda: from_torch(nn.Linear(2, 3, device="meta"), torch.ones(1, 2, device="meta")), "E2001"),
+    "weights that have only a type": (
+        lambda: from_torch(nn.Linear(2, 3, device="meta"), torch.ones(1, 2, device="meta")),
+        "E2001",
+    ),
     "a dtype that PTIR lacks": (lambda: as_array(torch.zeros(2, dtype=torch.float8_e8m0fnu)), "E2005"),
 }
 

@@ -51,6 +51,21 @@ def llama() -> Any:
     return transformers.LlamaModel(transformers.LlamaConfig(**SMALL, num_key_value_heads=1, vocab_size=50, use_cache=False))
 
 
+def mixtral() -> Any:
+    config = transformers.MixtralConfig(**SMALL, num_key_value_heads=1, num_local_experts=3, vocab_size=50, use_cache=False)
+    return transformers.MixtralModel(config)
+
+
+def t5() -> Any:
+    """Its embedding is tied to the one of the encoder."""
+    config = transformers.T5Config(d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2, vocab_size=50)
+    return transformers.T5EncoderModel(config)
+
+
+def xlnet() -> Any:
+    return transformers.XLNetModel(transformers.XLNetConfig(d_model=16, n_layer=2, n_head=2, d_inner=32, vocab_size=50))
+
+
 def bert() -> Any:
     return transformers.BertModel(
         transformers.BertConfig(**SMALL, vocab_size=50, max_position_embeddings=16), add_pooling_layer=False
@@ -75,6 +90,9 @@ def resnet() -> Any:
 MODELS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "gpt2": (gpt2, tokens),
     "llama": (llama, tokens),
+    "mixtral": (mixtral, tokens),
+    "t5": (t5, tokens),
+    "xlnet": (xlnet, tokens),
     "bert": (bert, tokens),
     "vit": (vit, lambda: pixels(16)),
     "whisper": (whisper, lambda: torch.randn(1, 8, 20)),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import itertools
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,7 @@ from mind_dialect.ptir import RaggedDotOp
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from mind_bridges.torch import from_torch  # noqa: E402, after the skip
-from torch_rows import Function, Row, check_derivatives, check_values, given, normal, products  # noqa: E402
+from torch_rows import Function, Row, check_derivatives, check_values, given, normal, products, run  # noqa: E402
 
 NARROW = torch.bfloat16
 
@@ -97,3 +100,48 @@ def test_groups_are_one_op(name: str) -> None:
     row = PRODUCTS[name]
     module, _ = from_torch(Function(row[0]), *given(row))
     assert sum(isinstance(op, RaggedDotOp) for op in walk(module)) == 1
+
+
+def by_parts(x: Any, weight: Any, ends: Any) -> Any:
+    """What the op of `transformers` for experts computes, each by itself."""
+    bounds = [0, *ends.tolist()]
+    return torch.cat([x[a:b] @ weight[i] for i, (a, b) in enumerate(itertools.pairwise(bounds))])
+
+
+def adjoints_by_parts(x: Any, weight: Any, ends: Any, g: Any) -> Any:
+    """The adjoints of `by_parts`."""
+    moving = [v.detach().requires_grad_() for v in (x, weight)]
+    with torch.enable_grad():
+        return torch.autograd.grad(by_parts(*moving, ends), moving, g)
+
+
+def op_of_transformers(name: str) -> Any:
+    """An op of `transformers` that has a row; a stand-in of the same name and types where the package is not installed."""
+    if importlib.util.find_spec("transformers"):
+        importlib.import_module("transformers.integrations.moe")
+    elif not hasattr(torch.ops.transformers, name):
+        function, types = {
+            "grouped_mm_fallback": (by_parts, "(Tensor input, Tensor weight, Tensor offs) -> Tensor"),
+            "grouped_mm_fallback_backward": (
+                adjoints_by_parts, "(Tensor input, Tensor weight, Tensor offs, Tensor g) -> (Tensor, Tensor)"
+            ),
+        }[name]  # fmt: skip
+        op = torch.library.custom_op(f"transformers::{name}", function, mutates_args=(), schema=types)
+        op.register_fake(
+            lambda x, w, ends, *g: tuple(map(torch.empty_like, (x, w))) if g else x.new_empty(x.shape[0], w.shape[2])
+        )
+    return getattr(torch.ops.transformers, name)
+
+
+@pytest.mark.parametrize("target", ["numpy", "native"])
+def test_experts_of_transformers(target: str) -> None:
+    """The first expert has two rows, the second none."""
+    torch.manual_seed(1)
+    x, weight, bounds, g = normal(7, 4), normal(3, 4, 5), ends(2, 2, 7), normal(7, 5)
+    forward, backward = op_of_transformers("grouped_mm_fallback"), op_of_transformers("grouped_mm_fallback_backward")
+    (found,) = run(forward, (x, weight, bounds), target)
+    np.testing.assert_allclose(found, by_parts(x, weight, bounds), 1e-5, 1e-5)
+    expected = adjoints_by_parts(x, weight, bounds, g)
+    for adjoints in (products(forward, [x, weight, bounds], [0, 1], [g]), run(backward, (x, weight, bounds, g), target)):
+        for ours, theirs in zip(adjoints, expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, 1e-5, 1e-5)

@@ -132,6 +132,7 @@ ROWS: dict[str, Row] = {
     "parts that are written by steps": (lambda x, y: torch.slice_scatter(x, y, 1, 1, 6, 2), lambda: (normal(2, 6), normal(2, 3))),
     "detached": (lambda x, y: x.detach() * y + (x.round() - x).detach() + x, lambda: (normal(4), normal(4))),
     "detached integers": (lambda x: x.detach() + 1, lambda: (ints(4),)),
+    "a whole range from floats": (lambda x: x + torch.arange(-1.5, 5.5, 1.5, dtype=torch.int64), lambda: (normal(6),)),
     "a range of floats": (lambda x: x + torch.arange(0.5, 2.0, 0.25), lambda: (normal(6),)),
 }
 test_values, test_most_rows_have_derivatives, test_derivatives = checks_of(ROWS, 35)

@@ -55,6 +55,6 @@ def test_the_frozen_names_are_those_that_torch_tags() -> None:
 
 def test_every_row_is_of_an_op_that_torch_has() -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    names = (*ROWS, *DECOMPOSED)
+    names = [key for key in (*ROWS, *DECOMPOSED) if not key.startswith("transformers.")]
     unknown = [key for key in names if not hasattr(getattr(torch.ops.aten, key.partition(".")[0], None), key.partition(".")[2])]
     assert unknown == []

@@ -358,9 +358,9 @@ def read_exported(program: Any, promote: Callable[[Any, Any], Any], name: str = 
     The PTIR module of a decomposed `torch.export.ExportedProgram`; `promote` is `torch.result_type`.
 
     The entry has an input for each parameter, buffer and constant, under its name in the model, and for each tensor that the user
-    gives. Tied weights are one input, under the first of their names. Its results are the user's, then the new values of buffers and inputs that the program writes to. The ranges of sizes
-    that the program is exported for are declared (`mind.dims`). Raises one E8008
-    with all that has no form in PTIR.
+    gives. Tied weights are one input, under the first of their names. Its results are the user's, then the new values of buffers
+    and inputs that the program writes to. The ranges of sizes that the program is exported for are declared (`mind.dims`).
+    Raises one E8008 with all that has no form in PTIR.
     """
     importer, block = _GraphImporter(promote), Block()
     weights, names, attributes = _inputs(importer, program, block)

@@ -138,6 +138,15 @@ def _grouped(
     return to.transpose(columns, (1, 0))
 
 
+def _grouped_backward(
+    to: AtenConverter, call: Call, x: SSAValue, y: SSAValue, ends: SSAValue, g: SSAValue
+) -> tuple[SSAValue, SSAValue]:
+    """The adjoints of a product of groups of rows."""
+    sizes, dtype = _sizes(to, ends), to.dtype(g)
+    for_x = _ragged(to, g, to.transpose(y, (0, 2, 1)), sizes, "rows", dtype)
+    return for_x, _ragged(to, x, g, sizes, "contract", dtype)
+
+
 def _ragged(to: AtenConverter, x: SSAValue, y: SSAValue, sizes: SSAValue, kind: str, dtype: PtirDType) -> SSAValue:
     out = {} if dtype is to.dtype(x) else {"out_dtype": dtype}
     return to.emit(ptir.RaggedDotOp, x, y, sizes, kind=kind, **out)
@@ -163,4 +172,6 @@ NARROW: Table = {
     "fake_quantize_per_channel_affine_cachemask.default": _per_channel,
     "fake_quantize_per_tensor_affine.default": _first(_per_tensor),
     "fake_quantize_per_tensor_affine_cachemask.default": _per_tensor,
+    "transformers.grouped_mm_fallback.default": _grouped,
+    "transformers.grouped_mm_fallback_backward.default": _grouped_backward,
 }

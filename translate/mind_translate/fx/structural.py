@@ -233,7 +233,9 @@ def _scalar_tensor(to: AtenConverter, call: Call, value: Any, *_: Any) -> SSAVal
 
 
 def _arange(to: AtenConverter, call: Call, start: Any, end: Any, step: Any = 1, *_: Any) -> SSAValue:
-    """`start + i step`, computed in f64 or si64, as torch does, and cast."""
+    """`start + i step`, computed in f64 or si64, as torch does, and cast: fractions are cut off for an integer result."""
+    if call.dtype.kind in (Kind.SIGNED, Kind.UNSIGNED):
+        start, step = (int(v) if isinstance(v, float) else v for v in (start, step))
     whole = all(not isinstance(v, float) for v in (start, step))
     if whole and call.dtype.kind is not Kind.COMPLEX and call.dtype is not I1:
         places = to.emit(ptir.IotaOp, shape=call.shape, dtype=SI64, axis=0)
