@@ -67,6 +67,14 @@ def flipped(a: Any) -> Any:
     return ptir.TransposeOp(a, perm=(1, 0)).results[0]
 
 
+def backwards(x: Any, *axes: int) -> Any:
+    return ptir.ReverseOp(x, axes=axes).results[0]
+
+
+def stacked(a: Any, s: Any) -> Any:
+    return scan(lambda a, r: [add(a, r), neg(a)], a, s, stacks=1)[1]
+
+
 def chosen(p: Any, true: Callable[..., Any], false: Callable[..., Any], *operands: Any) -> Any:
     return ptir.CondOp(p, *operands, true=true, false=false).results
 
@@ -217,6 +225,14 @@ LOOPS: dict[str, tuple[str, Callable[..., Any]]] = {
     ),
     "no carry": ("f32[5,4]", lambda s: scan(lambda r: [neg(r), reduce(r, "sum", 0, keepdims=False)], s, carries=0, stacks=2)),
     "one iteration": ("f32[4] f32[1,4]", lambda a, s: scan(lambda a, r: [add(a, r), add(r, r)], a, s, stacks=1)),
+    "a stack that is reversed": ("f32[4] f32[5,4]", lambda a, s: backwards(stacked(a, s), 0)),
+    "a stack that is reversed, with what is carried in it": (
+        "f32[4] f32[4] f32[5,4]",
+        lambda a, b, s: backwards(scan(lambda a, b, r: [t := add(neg(b), r), a, t], a, b, s, carries=2, stacks=1)[2], 0),
+    ),
+    "a reversed stack in a loop": ("f32[3,2] f32[4,2]", lambda x, s: scan(lambda x, r: [backwards(stacked(r, x), 0)], x, s)),
+    "a stack in both orders": ("f32[4] f32[5,4]", lambda a, s: [t := stacked(a, s), backwards(t, 0)]),
+    "a stack that is reversed along two axes": ("f32[4] f32[5,4]", lambda a, s: backwards(stacked(a, s), 0, 1)),
     "no iteration": ("f32[4] f32[0,4]", lambda a, s: scan(lambda a, r: [add(a, r), add(r, r)], a, s, stacks=1)),
     "no elements": ("f32[0] f32[5,0]", lambda a, s: scan(lambda a, r: [add(a, r), add(r, r)], a, s, stacks=1)),
     "a loop in a loop": (

@@ -28,7 +28,7 @@ from ..launch.memory_ops import AllocOp, ViewOp
 from ..launch.ref import ref
 from .outlining import NoKernel, random_ops
 from .plan import ITERATION, TITLE, EnclosingLoop, NativePlan, drop, memory_type
-from .views import Buffer, Indices, Use, View, whole
+from .views import Buffer, Indices, Use, View, viewed, whole
 
 
 def _region(planner: NativePlan, into: Block, block: Block, arguments: Sequence[View]) -> list[View]:
@@ -264,7 +264,7 @@ def _scan(planner: NativePlan, op: ptir.ScanOp) -> None:
     for i, view in zip(carried, arguments, strict=True):
         given[i] = view
     given += [_slice(planner, into, v, view) for v, view in zip(op.args[count:], views[count:], strict=True)]
-    stacks = [planner.target(result) for result in op.res[count:]]
+    stacks = [_stacked(planner, result) for result in op.res[count:]]
     parts = [_part_of(planner, into, stack) for stack in stacks]
     with _looping(planner, iterations, into):
         yields = _region(planner, into, block, given)
@@ -305,10 +305,22 @@ def _slice(planner: NativePlan, block: Block, value: SSAValue, view: View) -> Vi
     return replace(inner, base=_at(planner, block, rows, value.name_hint or ""), offset=-low if count else 0)
 
 
+def _stacked(planner: NativePlan, result: SSAValue) -> View:
+    """Return memory for a stacked result: where reversals of the iterations alone read it, that of the reversed array."""
+    users = [use.operation for use in result.uses]
+    flipped = next((u for u in users if isinstance(u, ptir.ReverseOp)), None)
+    if flipped is None or not all(isinstance(u, ptir.ReverseOp) and u.values()["axes"] == (0,) for u in users):
+        return planner.target(result)
+    found = viewed(planner.new(Use.ARENA, flipped.results[0]), flipped)
+    assert found is not None, "a stride can be negative"
+    planner.views[result] = found
+    return found
+
+
 def _part_of(planner: NativePlan, block: Block, stack: View) -> View:
     """Return the view in which an iteration puts a result that is stacked."""
-    inner = replace(stack, shape=stack.shape[1:], strides=stack.strides[1:])
-    rows = replace(stack, shape=(stack.shape[0], inner.count), strides=(inner.count, 1))
+    inner = replace(stack, shape=stack.shape[1:], strides=stack.strides[1:], offset=0)
+    rows = replace(stack, shape=(stack.shape[0], inner.count), strides=(stack.strides[0], 1))
     return replace(inner, base=_at(planner, block, rows, planner.buffer_of(stack).name))
 
 

@@ -111,6 +111,21 @@ def test_what_is_copied_in_a_iteration(name: str, count: int) -> None:
     assert copies(compiled(program(*BOTH[name])), (4,), (3, 5), (2, 3), (4, 3)) == count
 
 
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("a stack that is reversed", 0),
+        ("a stack that is reversed, with what is carried in it", 0),
+        ("a reversed stack in a loop", 1),
+        ("a stack in both orders", 1),
+        ("a stack that is reversed along two axes", 1),
+    ],
+)
+def test_a_stack_that_is_read_from_its_end_is_written_from_it(name: str, count: int) -> None:
+    lines = compiled(program(*BOTH[name])).explain()
+    assert sum(line.endswith((": copy over [5, 4]", ": copy over [3, 2]")) for line in lines) == count
+
+
 def test_the_arena_of_a_loop_holds_what_lives_at_once() -> None:
     """Two buffers that change places, and two temporaries of an iteration: whatever the number of iterations."""
 
