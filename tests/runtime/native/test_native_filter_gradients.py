@@ -7,6 +7,7 @@ A sum of K products may be off by K * eps * (sum of the magnitudes).
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -24,8 +25,8 @@ from machines import RUNNABLE
 from mind_array import Array
 from mind_dialect.program import functions
 from mind_lowering import code_cache as cache
-from mind_lowering.native.convolutions import blocks, plan
-from mind_lowering.native.convolutions.convolution import Convolution
+from mind_lowering.native.convolutions import blocks, convolution, plan
+from mind_lowering.native.convolutions.convolution import ENOUGH, Convolution, ConvolutionStep
 from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE
 from mind_lowering.native.program import planned, prepared
 from mind_lowering.native.target_info import TARGETS, TargetInfo
@@ -73,11 +74,18 @@ class Filter:
 def module_of(form: Filter, dtype: Any = np.float32) -> ModuleOp:
     """A convolution, and its derivative in the filter."""
 
+    return vjp(ma.trace(convolution_of(form), *specs_of(form, dtype)), wrt=["w"])
+
+
+def convolution_of(form: Filter) -> Callable[[Array, Array], Array]:
     def convolved(x: Array, w: Array) -> Array:
         return ma.nn.conv(x, w, groups=form.groups, **form.options())
 
-    specs = [ma.spec(shape, dtype, name=name) for name, shape in zip("xw", form.shapes, strict=True)]
-    return vjp(ma.trace(convolved, *specs), wrt=["w"])
+    return convolved
+
+
+def specs_of(form: Filter, dtype: Any) -> list[Any]:
+    return [ma.spec(shape, dtype, name=name) for name, shape in zip("xw", form.shapes, strict=True)]
 
 
 def gradient(form: Filter, dtype: Any = np.float32) -> Any:
@@ -159,7 +167,7 @@ def in_small_caches(monkeypatch: pytest.MonkeyPatch, size: int) -> list[Convolut
 
     monkeypatch.setattr(blocks, "LONG", 2)
     monkeypatch.setattr(blocks, "LONGER", 0)
-    monkeypatch.setattr(blocks, "UNIT", 1)
+    monkeypatch.setattr(convolution, "UNIT", 1)
     monkeypatch.setattr(plan, "in_blocks", small)
     return found
 
@@ -244,3 +252,20 @@ def test_no_patches_are_stored(form: Filter, isa: str) -> None:
     plan = planned(prepared(func, TARGETS[isa]), TARGETS[isa])
     image, filter = (4 * prod(shape) for shape in form.shapes)
     assert plan.arena < max(image / 2, 3 * filter)
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2)])
+@pytest.mark.parametrize("isa", ["avx512", "avx2", "baseline", "neon"])
+def test_kernels_of_channels_by_themselves_are_shared(strides: tuple[int, ...], isa: str) -> None:
+    """They multiply little for what they move: the value, the gradient of the filter, and that of the images in phases."""
+
+    def steps(form: Filter) -> list[Convolution]:
+        module = vjp(ma.trace(convolution_of(form), *specs_of(form, np.float32)))
+        (func,) = (f for f in functions(module) if f.sym_name.data == "convolved_grad")
+        kernels = planned(prepared(func, TARGETS[isa]), TARGETS[isa]).planner.kernels.values()
+        return [k.step.convolution for k in kernels if isinstance(k.step, ConvolutionStep)]
+
+    every = steps(Filter(8, (56, 56), (3, 3), 1, 1, 128, strides, SAME))
+    assert len(every) == (3 if strides == (1, 1) else 6)
+    assert min(prod(it.grid) for it in every) >= ENOUGH
+    assert {prod(it.grid) for it in steps(Filter(1, (6, 6), (3, 3), 1, 1, 8, strides, SAME))} == {1}

@@ -17,7 +17,7 @@ from mind_dialect import ptir
 from ..demanded import shape_of
 from ..slides import Slide
 from ..target_info import TargetInfo
-from .convolution import ENOUGH, UNIT, Convolution
+from .convolution import ENOUGH, Convolution
 
 LONG = 64
 """Places of a long window, at least."""
@@ -55,8 +55,7 @@ def _cut(host: TargetInfo, it: Convolution) -> Sequence[Slide]:
 
 def _parts(it: Convolution) -> int:
     """The number of parts: enough units of work, whose sums take no more memory than a quarter of the operands."""
-    units, work = it.groups * it.panels, prod(it.out.shape) * it.depth
-    wanted = min(-(-ENOUGH // units), work // UNIT)
+    wanted = min(-(-ENOUGH // (it.groups * it.panels)), it.worth)
     most = max(1, (it.lhs.count * it.lhs.dtype.size + it.rhs.count * it.rhs.dtype.size) // 4 // (it.out.count * it.total.size))
     fitting = [n for n in range(1, it.blocks + 1) if it.blocks % n == 0 and n <= most]
     return next((n for n in fitting if n >= wanted), fitting[-1])

@@ -33,6 +33,8 @@ ENOUGH = 12
 """Units of work, so that some threads have about equally much to do."""
 UNIT = 4 << 20
 """Multiplications in a unit of work, about: some 50 microseconds."""
+UNIT_BYTES = 1 << 18
+"""Bytes that a unit of work moves, about, where each channel is by itself: as many as the second cache holds."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,13 @@ class Convolution:
         return self.rhs.strides[:-1] if self.packed is None else self.packed.strides[2:-1]
 
     @property
+    def worth(self) -> int:
+        """Return the number of units that the work is worth; of a channel by itself, reading and writing is much of it."""
+        moved = self.lhs.count * self.lhs.dtype.size + (self.rhs.count + self.out.count) * self.total.size
+        multiplied = prod(self.out.shape) // self.parts * self.depth // UNIT
+        return max(multiplied, moved // UNIT_BYTES) if self.by_channel else multiplied
+
+    @property
     def work(self) -> tuple[int, int]:
         """Of a unit: so many panels, so many places along the outer axes."""
         count, panels = prod(self.extents), self.panels
@@ -130,7 +139,15 @@ class Convolution:
         near = self.depth * self.columns * self.rhs.dtype.size <= 1 << 20
         together = panels if near and each * panels <= 2 * UNIT else max(1, min(panels, UNIT // each)) if near else 1
         some = max(1, min(count, UNIT // (each * together)))
+        if self.by_channel:
+            some = max(1, min(some, count // max(1, self.worth)))
         return together, -(-count // -(-count // some))
+
+    @property
+    def grid(self) -> Ints:
+        """Return the number of units of work by part, group, panels and places."""
+        panels, places = self.work
+        return self.parts, self.groups, -(-self.panels // panels), -(-prod(self.extents) // places)
 
     def key(self) -> Hashable:
         """Return all that the text of its kernel depends on."""
@@ -261,7 +278,7 @@ class ConvolutionStep(NativeStep):
 
     @property
     def flops(self) -> int:
-        return 2 * prod(self.convolution.out.shape) * self.convolution.depth
+        return 2 * prod(self.convolution.out.shape) // self.convolution.parts * self.convolution.depth
 
     def key(self) -> Hashable:
         return self.convolution.key()

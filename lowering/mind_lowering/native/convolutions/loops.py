@@ -38,8 +38,7 @@ class _ConvolutionLoops:
         """The loop over units of work; how many there are."""
         f, it = self.f, self.it
         self.border = Border(f, it) if has_border(it) else None
-        panels, places = it.work
-        extents = [it.parts, it.groups, -(-it.panels // panels), -(-prod(it.extents) // places)]
+        (panels, places), extents = it.work, it.grid
 
         def unit(u: str, /, *values: str) -> None:
             part, group, some, run = unflattened(f, u, extents) if prod(extents) > 1 else ["0"] * 4
