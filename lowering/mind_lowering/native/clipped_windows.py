@@ -51,6 +51,11 @@ class WindowPart:
     taps: Sequence[tuple[int, int]]
     clipped: Sequence[bool]
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the number of windows along each axis, then that of places in them."""
+        return (*self.counts, *(end - first for first, end in self.taps))
+
     def along(self, axis: int, start: int, count: int, taps: tuple[int, int]) -> WindowPart:
         """Return the part of these windows that has `count` from `start` on along an axis, without clipping there."""
         return WindowPart(
@@ -68,6 +73,27 @@ class WindowPhase:
     first: Sequence[int]
     steps: Sequence[int]
     slides: Sequence[Slide]
+
+    @property
+    def every(self) -> WindowPart:
+        """Return all windows of this phase as one part."""
+        slides = self.slides
+        starts, counts, taps = [0] * len(slides), [s.places for s in slides], [(0, s.window) for s in slides]
+        return WindowPart(starts, counts, taps, [not s.is_inside for s in slides])
+
+    def view(self, part: WindowPart, source: View) -> View:
+        """Return the places of the windows of a part in the operand: of axes that are clipped, as if nothing was before it."""
+        each = zip(self.slides, part.starts, part.taps, part.clipped, strict=True)
+        starts = [0 if c else start * s.stride - s.low + first * s.dilation for s, start, (first, _), c in each]
+        outer = tuple(s * slide.stride for s, slide in zip(source.strides, self.slides, strict=True))
+        inner = tuple(s * slide.dilation for s, slide in zip(source.strides, self.slides, strict=True))
+        offset = source.offset + sum(n * s for n, s in zip(starts, source.strides, strict=True))
+        return View(source.base, source.dtype, part.shape, outer + inner, offset)
+
+    def clips(self, part: WindowPart) -> list[Clip]:
+        """Return the axes of a part along which its windows reach beyond the operand."""
+        rank = len(self.slides)
+        return [Clip(a, rank + a, slide) for a, (slide, c) in enumerate(zip(self.slides, part.clipped, strict=True)) if c]
 
     def results(self, view: View) -> View:
         """Return this phase of a view of all results."""
@@ -91,14 +117,21 @@ class WindowSchedule:
     """Windows of padding and holes alone."""
 
 
+def whole_phase(op: ptir.ReduceWindowOp | ptir.WindowArgOp) -> WindowPhase:
+    """Return all windows of an op without a base dilation."""
+    values, lows = op.values(), [low for low, _ in op.values()["padding"]]
+    names = ("window_dims", "strides", "window_dilation")
+    each = zip(shape_of(op.x), shape_of(op.result), *(values[name] for name in names), lows, strict=True)
+    return WindowPhase([0] * len(lows), [1] * len(lows), [Slide(*axis) for axis in each])
+
+
 def _phases(op: ptir.ReduceWindowOp) -> list[WindowPhase]:
     """Return the phases of the base dilation of an op; one if there is none."""
     values = op.values()
     lows = [low for low, _ in values["padding"]]
     extents, places, bases, taps = shape_of(op.x), shape_of(op.result), values["base_dilation"], values["window_dims"]
     if all(b == 1 for b in bases):
-        each = zip(extents, places, taps, values["strides"], values["window_dilation"], lows, strict=True)
-        return [WindowPhase([0] * len(lows), [1] * len(lows), [Slide(*axis) for axis in each])]
+        return [whole_phase(op)]
     axes = [phases_along(*axis) for axis in zip(extents, places, taps, bases, lows, strict=True)]
     return [
         WindowPhase([r for r, *_ in each], [b for _, _, b, _ in each], [slide for *_, slide in each]) for each in product(*axes)
@@ -120,14 +153,14 @@ def match_clipped(op: ptir.ReduceWindowOp, operands: Operands, host: TargetInfo)
         return Rejection("the operand is not in memory")
     found, out = WindowSchedule(), whole(Buffer(Use.ARENA, -1, source.dtype, 0), shape_of(op.result))
     for phase in phases:
-        met = _met(phase, found.nothing)
+        met = met_windows(phase, found.nothing)
         reason = None if met is None else _add(found, op, met, source, out, host)
         if reason is not None:
             return Rejection(reason)
     return Match(moving([op.x, op.result]), found)
 
 
-def _met(phase: WindowPhase, nothing: list[WindowPhase]) -> WindowPhase | None:
+def met_windows(phase: WindowPhase, nothing: list[WindowPhase]) -> WindowPhase | None:
     """Return the windows of a phase that meet elements along axes where windows have one place; append others to `nothing`."""
     for axis, slide in enumerate(phase.slides):
         if slide.window > 1 or (slide.window == 1 and slide.is_inside):
@@ -149,13 +182,7 @@ def _add(
 
     They are one part, or where lanes run best along an axis with padding, this axis is split.
     """
-    slides = phase.slides
-    every = WindowPart(
-        [0] * len(slides),
-        [s.places for s in slides],
-        [(0, s.window) for s in slides],
-        [not s.is_inside for s in slides],
-    )
+    every = phase.every
     clipped = group_of(op, phase, every, source, out)
     free = replace(clipped, clips=())
     if is_cut_up(host, free):
@@ -164,16 +191,26 @@ def _add(
     keeps = best.lanes_are_kept
     if not keeps and op.values()["kind"] == "sum" and source.dtype.kind is Kind.FLOAT:
         return "lanes run along the places of a window, in an order that sums of floats depend on"
-    parts = [every]
-    if best.along is not None and _cost(_nest(host, replace(clipped, keeps_lanes=keeps))) > _cost(best):
-        first, rank = best.axes[best.along].first, len(slides)
-        end = min((a.first for a in best.axes if a.first > first), default=2 * rank)
-        axis = max(a % rank for a in range(first, end) if every.clipped[a % rank])
-        parts = _split(every, axis, slides[axis])
+    parts = lane_parts(phase, best, _nest(host, replace(clipped, keeps_lanes=keeps)))
     if isinstance(parts, str):
         return parts
     found.parts += [(phase, part, keeps) for part in parts]
     return None
+
+
+def lane_parts(phase: WindowPhase, free: Nest, clipped: Nest) -> list[WindowPart] | str:
+    """
+    Return the parts of a phase so that lanes run where they run best, or why that would be too many.
+
+    `free` is the nest of all its windows as if all were inside of the operand, `clipped` as they are.
+    """
+    every = phase.every
+    if free.along is None or _cost(clipped) <= _cost(free):
+        return [every]
+    first, rank = free.axes[free.along].first, len(phase.slides)
+    end = min((a.first for a in free.axes if a.first > first), default=2 * rank)
+    axis = max(a % rank for a in range(first, end) if every.clipped[a % rank])
+    return _split(every, axis, phase.slides[axis])
 
 
 def _split(every: WindowPart, axis: int, slide: Slide) -> list[WindowPart] | str:
@@ -196,25 +233,14 @@ def _cost(nest: Nest) -> tuple[float, bool]:
 
 def group_of(op: ptir.ReduceWindowOp, phase: WindowPhase, part: WindowPart, source: View, out: View) -> Group:
     """Return the reduction of some windows as one kernel, with results where those of all windows lie."""
-    values, slides, rank = op.values(), phase.slides, len(phase.slides)
-    dtype: PtirDType = source.dtype
-    total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
-    shape = (*part.counts, *(end - first for first, end in part.taps))
-    starts = [
-        0 if is_clipped else start * s.stride - s.low + first * s.dilation
-        for s, start, (first, _), is_clipped in zip(slides, part.starts, part.taps, part.clipped, strict=True)
-    ]
-    outer = tuple(s * slide.stride for s, slide in zip(source.strides, slides, strict=True))
-    inner = tuple(s * slide.dilation for s, slide in zip(source.strides, slides, strict=True))
-    offset = source.offset + sum(n * s for n, s in zip(starts, source.strides, strict=True))
-    view = View(source.base, dtype, shape, outer + inner, offset)
-    block = Block(arg_types=[tensor_type(dtype, shape)])
+    values, rank, view = op.values(), len(phase.slides), phase.view(part, source)
+    total: PtirDType = values["accum_dtype"] or default_accumulator(source.dtype)
+    block = Block(arg_types=[tensor_type(source.dtype, view.shape)])
     made = ptir.ReduceOp(block.args[0], kind=values["kind"], axes=tuple(range(rank, 2 * rank)), keepdims=False, accum_dtype=total)
     block.add_op(made)
-    clips = [Clip(a, rank + a, slide) for a, (slide, c) in enumerate(zip(slides, part.clipped, strict=True)) if c]
     target = window(phase.results(out), part.starts, part.counts, [1] * rank)
     name, reductions = group_name([made], [op.result]), [(made, target)]
-    return Group(name, shape, {block.args[0]: view}, reductions=reductions, clips=clips)
+    return Group(name, view.shape, {block.args[0]: view}, reductions=reductions, clips=phase.clips(part))
 
 
 def expand_clipped(build: Builder, op: ptir.ReduceWindowOp, match: Match) -> None:

@@ -15,6 +15,7 @@ from .convolutions.convolution import ConvolutionStep, EmittedConvolution
 from .convolutions.loops import emit_convolution
 from .crossed import nest_of
 from .failures import Failure, Sites
+from .first_extremes import FirstExtremes, emit_extremes
 from .groups import Group
 from .ir import Function, LlvmModule, identifier
 from .kernel_steps import Draw, IndexCheck, Scan, Scatter, Sort
@@ -71,6 +72,7 @@ def _emit_convolution(f: Function, host: TargetInfo, step: ConvolutionStep, site
 
 EMIT: dict[type[NativeStep], Emit] = {
     Group: _emit_group,
+    FirstExtremes: emit_extremes,
     RowStep: _emit_rows,
     ProductStep: emit_product,
     BlockedStep: emit_blocked,

@@ -25,6 +25,7 @@ from .kernels_products import PRODUCTS
 from .kernels_random import DRAWS
 from .kernels_scatters import SCATTERS
 from .kernels_sorts import SORTS
+from .kernels_window_arg import WINDOW_ARGS
 from .kernels_windows import WINDOWS, one_number
 from .patterns import Builder, KernelPattern, row
 from .products.defer import expand_prologue, match_prologue
@@ -112,6 +113,7 @@ PATTERNS: Sequence[KernelPattern] = (
     *PRODUCTS,
     KernelPattern("convolution by phases", (ptir.ConvolutionOp,), match_phases, expand_phases, why_no_convolution),
     row("convolution", ptir.ConvolutionOp, expand_convolution, why_no_convolution),
+    *WINDOW_ARGS,
     *LOOKUPS,
     *WINDOWS,
     *SCATTERS,
@@ -129,7 +131,6 @@ for _row in PATTERNS:
 
 FALLBACK: dict[type[PtirOp], str] = {
     **dict.fromkeys((ptir.GatherWindowsOp, ptir.ScatterWindowsOp), "its dimension numbers are general"),
-    ptir.WindowArgOp: "no kernel tracks a value together with its index",
     ptir.FftOp: "NumPy has fast transforms",
     ptir.RaggedDotOp: "sizes of groups are data; NumPy multiplies one group at a time",
     ptir.DigammaOp: "its code is too long for a kernel, and it is rare",

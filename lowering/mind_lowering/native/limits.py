@@ -18,6 +18,7 @@ from .convolutions.convolution import ConvolutionStep
 from .crossed import nest_of
 from .demanded import Demanded, Extents, shape_of
 from .failures import Sites
+from .first_extremes import FirstExtremes
 from .groups import Group
 from .ir import LlvmModule
 from .kernel_steps import Draw, IndexCheck, Scan, Scatter, Sort
@@ -133,6 +134,7 @@ LIMITS: Mapping[type[NativeStep], Row | str] = {
     ProductStep: _product,
     AttentionStep: _attention,
     BlockedStep: "its units of work have all rows, which are few",
+    FirstExtremes: "windows along an axis overlap",
     ConvolutionStep: "no axis of a convolution has a size of its own",
     Sort: "its units of work have lines far apart",
     Scan: "its units of work are runs of lines",

@@ -164,7 +164,7 @@ class NativePlan(Values, ABC):
 
     def add(self, step: NativeStep) -> None:
         """Append a native kernel, or several where one would be too few to share."""
-        for part in cut_up(self, step) if isinstance(step, Group) else [step]:
+        for part in cut_up(self, step) if type(step) is Group else [step]:
             self.kernel(part)
 
     def kernel(self, step: NativeStep) -> KernelOp:
