@@ -18,7 +18,8 @@ from .failures import Failure, Sites
 from .first_extremes import FirstExtremes, emit_extremes
 from .groups import Group
 from .ir import Function, LlvmModule, identifier
-from .kernel_steps import Draw, IndexCheck, Scan, Scatter, Sort
+from .kernel_steps import Draw, IndexCheck, PrivateScatter, Scan, Scatter, Sort
+from .private_scatters import emit_private_scatter
 from .products.blocked_dot import emit_blocked
 from .products.codegen import emit_product
 from .products.epilogue import begin_finishing
@@ -82,6 +83,7 @@ EMIT: dict[type[NativeStep], Emit] = {
     Scan: emit_scan,
     IndexCheck: emit_check,
     Scatter: emit_scatter,
+    PrivateScatter: emit_private_scatter,
     Draw: emit_draw,
 }
 """By kind of step."""

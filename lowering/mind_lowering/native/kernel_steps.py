@@ -12,6 +12,7 @@ from math import prod
 
 from mind_dialect.ptir import PtirOp
 
+from .groups import layout
 from .memory import Access, rounded_up
 from .sort_keys import Keys
 from .steps import NativeStep
@@ -175,18 +176,65 @@ class Scatter(NativeStep):
 
     @property
     def addresses(self) -> Sequence[View]:
-        return [self.updates, self.target, *(c.index for c in self.columns)]
+        return [v for v in (self.updates, self.target, *(c.index for c in self.columns)) if isinstance(v.base, Buffer)]
 
     def access(self) -> Access:
-        bases = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
-        return Access([bases[0], *bases[2:]], [bases[1]])
+        return _reading(self.addresses, self.target)
 
     def key(self) -> Hashable:
         columns = tuple([(form(c.index), c.stride, c.limit) for c in self.columns])
-        return self.kind, form(self.updates), form(self.target), columns, tuple(self.order)
+        return self.kind, layout(self.updates), self.updates.shape, form(self.target), columns, tuple(self.order)
 
     def contents(self) -> str:
         return f"{self.op.OPCODE} of {list(self.updates.shape)}"
+
+
+@dataclass
+class PrivateScatter(NativeStep):
+    """
+    `updates`, each combined with an element of one of the tables of its part, which is as far in as its index says.
+
+    `tables` are `[parts, tables of a part, elements]`; the kernel begins with filling them. Updates and indices have one axis.
+    """
+
+    name: str
+    op: PtirOp
+    kind: str
+    updates: View
+    column: Column
+    tables: View
+
+    @property
+    def sources(self) -> Sequence[PtirOp]:
+        return [self.op]
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        return [v for v in (self.updates, self.column.index, self.tables) if isinstance(v.base, Buffer)]
+
+    def access(self) -> Access:
+        return _reading(self.addresses, self.tables)
+
+    def cost(self, host: TargetInfo) -> float:
+        """About a nanosecond an update."""
+        return float(self.updates.count)
+
+    def key(self) -> Hashable:
+        column = form(self.column.index), self.column.axis, self.column.limit, self.column.window
+        return self.kind, layout(self.updates), self.updates.shape, column, form(self.tables)
+
+    def contents(self) -> str:
+        parts, tables, count = self.tables.shape
+        return f"{self.op.OPCODE} of {list(self.updates.shape)} in {parts} parts, each in {tables} private tables of {count}"
+
+
+def _reading(addresses: Sequence[View], target: View) -> Access:
+    """Return the access of a kernel that writes one of its views and reads the others."""
+    found = Access()
+    for view in addresses:
+        if isinstance(view.base, Buffer):
+            (found.writes if view is target else found.reads).append(view.base)
+    return found
 
 
 @dataclass

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from xdsl.ir import SSAValue
@@ -13,20 +14,35 @@ from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import BF16, F16, F32, I1, SI32, SI64, UI8, Kind, PtirDType
 
+from ..launch.kernel_patterns import Match, Rejection
 from ..launch.ref import row_major
-from .kernel_steps import Column, IndexCheck, Scan, Scatter
-from .patterns import Builder, row
+from .demanded import shape_of
+from .kernel_steps import Column, IndexCheck, PrivateScatter, Scan, Scatter
+from .nest import axes_of
+from .patterns import Builder, KernelPattern, Operands, moving, row
+from .private_scatters import BANKS, parts_of, why_ordered
 from .reasons import rounded_each_step, unsupported
 from .reductions import end_of
 from .synthetic_groups import Add, compute, converted
 from .target_info import TargetInfo
 from .views import Buffer, Use, View, filled, indices, whole
 
+_SEGMENTS = {"sum": "add", "max": "max"}
+"""How rows of a segment are combined, by the kind of the op."""
+_COMBINE: Mapping[str, type[PtirOp]] = {"add": ptir.AddOp, "max": ptir.MaximumOp, "min": ptir.MinimumOp}
+"""The ops that combine two arrays as a kind of scatter does."""
+
 
 def _in_memory(build: Builder, value: SSAValue) -> View:
     """A value where it lies, or where nothing does, copied."""
     view = build.view(value)
     return view if isinstance(view.base, Buffer) and not view.lookups else build.copied(value, view)
+
+
+def _readable(build: Builder, value: SSAValue) -> View:
+    """A value where it lies, also where no memory holds it; copied where it is looked up."""
+    view = build.view(value)
+    return build.copied(value, view) if view.lookups else view
 
 
 def _scatter_add(build: Builder, op: ptir.ScatterAddOp) -> None:
@@ -75,7 +91,7 @@ def _scattered(
 ) -> None:
     """Check the indices, copy the operand, and combine the updates in place; sums of narrow floats are rounded once."""
     x, update = op.operands[0], op.operands[2]
-    updates = _in_memory(build, update)
+    updates = _readable(build, update)
     name, dtype = op.results[0].name_hint or op.OPCODE, op.operand_spec(0).dtype
     if updates.count == 0:
         build.copy(x, build.view(x), build.target(op.results[0]))
@@ -105,13 +121,11 @@ def _shrunk(column: Column) -> Column:
 def _segment_reduce(build: Builder, op: ptir.SegmentReduceOp) -> None:
     """Rows are combined with the identity of their segments, in the accumulator's dtype."""
     values, dtype = op.values(), op.operand_spec(0).dtype
-    kind: str = {"sum": "add", "max": "max"}[values["kind"]]
+    kind = _SEGMENTS[values["kind"]]
     total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
-    data, ids = (_in_memory(build, v) for v in op.operands)
+    data, ids = _readable(build, op.operands[0]), _in_memory(build, op.operands[1])
     name, count = op.result.name_hint or op.OPCODE, values["num_segments"]
-    unique = whole(build.buffer(Use.ARENA, UI8, count, f"{name}.seen"), (count,)) if values["unique"] else None
-    plain = Column(ids, 0, 0, count)
-    build.add(IndexCheck(f"{name}.ids", op, [plain], values["indices_are_sorted"], unique))
+    _check_ids(build, op, ids)
     target = build.target(op.result)
     sums = target
     if total is not dtype:
@@ -124,6 +138,95 @@ def _segment_reduce(build: Builder, op: ptir.SegmentReduceOp) -> None:
         build.add(Scatter(name, op, kind, data, rows, [Column(spread, sums.strides[0], 0, count)], [0]))
     if sums is not target:
         converted(build, name, sums, target)
+
+
+def _check_ids(build: Builder, op: ptir.SegmentReduceOp, ids: View) -> None:
+    """Append the check of ids: inside, and as they are promised to be."""
+    values, name = op.values(), op.result.name_hint or op.OPCODE
+    count: int = values["num_segments"]
+    unique = whole(build.buffer(Use.ARENA, UI8, count, f"{name}.seen"), (count,)) if values["unique"] else None
+    build.add(IndexCheck(f"{name}.ids", op, [Column(ids, 0, 0, count)], values["indices_are_sorted"], unique))
+
+
+@dataclass(frozen=True)
+class PrivateTables:
+    """Private tables of a scatter of single elements, `count` each; `axis` of the operand is what indices run along."""
+
+    kind: str
+    total: PtirDType
+    parts: int
+    count: int
+    axis: int
+
+
+def _private_tables(op: PtirOp) -> tuple[PrivateTables, int] | str:
+    """Return the private tables of a scatter and how many updates it has, or why its updates are no single elements."""
+    values, x, updates = op.values(), shape_of(op.operands[0]), prod(shape_of(op.operands[-1]))
+    kind, total, axis = values.get("kind", "add"), op.operand_spec(0).dtype, 0
+    if isinstance(op, ptir.SegmentReduceOp):
+        single, kind, count = prod(x[1:]) == 1, _SEGMENTS[kind], values["num_segments"]
+        total = values["accum_dtype"] or default_accumulator(total)
+    else:
+        axes: Sequence[int] = [values["axis"]] if isinstance(op, ptir.ScatterReduceOp) else values["scatter_dims_to_operand_dims"]
+        axis = axes[0] % len(x) if len(axes) == 1 else 0
+        count = prod(x)
+        single = len(axes) == 1 and count == x[axis] and updates == prod(shape_of(op.operands[1]))
+    tables = PrivateTables(kind, total, parts_of(updates, count) if count else 0, count, axis)
+    return (tables, updates) if single else "updates are not single elements along one axis"
+
+
+def _match_private(op: PtirOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
+    """Match a scatter of so many single elements, in any order, that each thread may as well have a table of its own."""
+    if isinstance(found := _private_tables(op), str):
+        return Rejection(found)
+    tables, updates = found
+    if (reason := why_ordered(tables.kind, tables.total)) is not None:
+        return Rejection(reason)
+    if tables.parts < 2:
+        return Rejection(f"{updates} updates are few for tables of {tables.count}")
+    size = BANKS * tables.count * tables.total.size
+    if size > host.l2_bytes // 2:
+        return Rejection(f"the tables of a part take {size} bytes, more than half of the second cache")
+    return Match(moving([*op.operands, *op.results]), tables)
+
+
+def _expand_private(build: Builder, op: PtirOp, match: Match) -> None:
+    """Append a scatter into private tables, and the fold of all of them with what the operand holds."""
+    tables: PrivateTables = match.schedule
+    x, where, update = op.operands if len(op.operands) == 3 else (None, *reversed(op.operands))
+    assert where is not None
+    name, index, updates = op.results[0].name_hint or op.OPCODE, _line(build, where, _in_memory), _line(build, update, _readable)
+    if isinstance(op, ptir.SegmentReduceOp) and (op.values()["indices_are_sorted"] or op.values()["unique"]):
+        _check_ids(build, op, index)
+    extents = (tables.parts, BANKS, tables.count)
+    every = whole(build.buffer(Use.ARENA, tables.total, prod(extents), f"{name}.tables"), extents)
+    column = Column(index, 1, tables.axis, tables.count)
+    build.add(PrivateScatter(name, op, tables.kind, updates, column, every))
+    target = build.target(op.results[0])
+    sums = target if x is None else whole(build.buffer(Use.ARENA, tables.total, tables.count, f"{name}.sums"), target.shape)
+
+    def folded(add: Add, v: SSAValue) -> Sequence[SSAValue]:
+        options: dict[str, Any] = {"axes": [0, 1], "keepdims": False, "out_dtype": sums.dtype}
+        options |= {"kind": "sum", "accum_dtype": tables.total} if tables.kind == "add" else {"kind": tables.kind}
+        return [add(ptir.ReduceOp(v, **options))]
+
+    compute(build, f"{name}.fold", [every], folded, [replace(sums, shape=(tables.count,), strides=(1,))])
+    if x is not None:
+
+        def combined(add: Add, a: SSAValue, b: SSAValue) -> Sequence[SSAValue]:
+            return [add(_COMBINE[tables.kind](a, b))]
+
+        compute(build, name, [build.view(x), sums], combined, [target])
+
+
+def _line(build: Builder, value: SSAValue, where: Callable[[Builder, SSAValue], View]) -> View:
+    """Return the elements of a value along one axis, in row-major order; copied where they are not equally far apart."""
+    view = where(build, value)
+    axes = axes_of(view.shape, (), [view.strides])
+    if len(axes) > 1:
+        view = build.copied(value, view)
+        axes = axes_of(view.shape, (), [view.strides])
+    return replace(view, shape=(view.count,), strides=(axes[0].strides[0] if axes else 0,))
 
 
 def _literal(dtype: PtirDType, number: float) -> PtirLiteralAttr:
@@ -187,6 +290,8 @@ def _why_no_segments(op: ptir.SegmentReduceOp, host: TargetInfo) -> str | None:
 
 
 SCATTERS = (
+    KernelPattern("private tables", (ptir.ScatterAddOp, ptir.ScatterReduceOp), _match_private, _expand_private, _why_not),
+    KernelPattern("private tables", (ptir.SegmentReduceOp,), _match_private, _expand_private, _why_no_segments),
     row("scatter", ptir.ScatterAddOp, _scatter_add, _why_not),
     row("scatter", ptir.ScatterReduceOp, _scatter_reduce, _why_not),
     row("segments", ptir.SegmentReduceOp, _segment_reduce, _why_no_segments),
