@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
 
-from mind_dialect.extents import Extent, Facts, TooLarge
-from mind_dialect.extents.dims import add_dims, extent_of, names_in, substituted
+from mind_dialect.extents import Extent, Facts
+from mind_dialect.extents.dims import extent_of, names_in
+from mind_dialect.extents.monotone import is_nondecreasing
 from mind_dialect.extents.operations import Algebra, fold
 from mind_dialect.ptir import AddOp, DivOp, MaximumOp, MulOp, PtirOp, SubOp
 from mind_dialect.ptir.types import SI64
@@ -45,13 +46,13 @@ class Sizes:
             raise Refused(f"{what} is {n}, expected one of the names, an expression of them or a number")
         facts = _facts(n)
         for name in names_in(n):
-            if not _is_at_least(facts, substituted(n, {name: add_dims(name, 1)}), n):
+            if not is_nondecreasing(extent_of(n), name, facts):
                 raise Refused(f"{what} is {n}, which is not known to grow with {name}")
         self._grows.add(n)
 
     def is_positive(self, n: Dim) -> bool:
         """Return whether a dimension has an element for all sizes of its names."""
-        return n > 0 if isinstance(n, int) else _is_at_least(_facts(n), n, 1)
+        return n > 0 if isinstance(n, int) else n != UNKNOWN and _facts(n).ge(extent_of(n), extent_of(1)) is True
 
     def of(self, n: Dim, put: Put) -> SSAValue:
         """Return the size of a dimension, a number in si64."""
@@ -88,10 +89,3 @@ def _facts(n: Dim) -> Facts:
     for name in names_in(n):
         facts.assume_range(name, 1)
     return facts
-
-
-def _is_at_least(facts: Facts, a: Dim, b: Dim) -> bool:
-    try:
-        return UNKNOWN not in (a, b) and facts.ge(extent_of(a), extent_of(b)) is True
-    except TooLarge:
-        return False

@@ -194,6 +194,8 @@ CASES: dict[str, tuple[Any, list[Spec]]] = {
     "reversed products": (cumulative("prod"), [T3]),
     "every second": (steps(0, 2), [T]),
     "every second from the second": (steps(1, 2), [T]),
+    "every third": (lambda x: ma.sum(x[::3] ** 2, axis=0) + x[::3], [T3]),
+    "gradient of every third": (ma.grad(lambda x: ma.sum(x[1::3] ** 3)), [T3]),
     "between": (lambda x: ma.ptir.pad(x, low=[1], high=[2], interior=[1], pad_value=0.5), [T]),
     "sum of edges": (lambda x: ma.sum(ma.ptir.pad(x, low=[1], high=[2], interior=[0], pad_value=0.5)), [T]),
     "variance": (lambda x: (ma.var(x, axis=0), ma.std(x, axis=1)), [TT]),
