@@ -103,6 +103,28 @@ def test_modules_import_one_another_one_way(name: str):
     assert circles(graph) == []
 
 
+def floors(graph: dict[str, set[str]]) -> int:
+    """The number of modules on the longest path of imports of a graph without circles."""
+    left, count = {name: targets & graph.keys() for name, targets in graph.items()}, 0
+    while left:
+        ground = {name for name, targets in left.items() if not targets}
+        assert ground, f"circles: {circles(graph)}"
+        left, count = {name: targets - ground for name, targets in left.items() if name not in ground}, count + 1
+    return count
+
+
+def test_what_floors_are():
+    assert floors({"a": {"b", "c", "elsewhere"}, "b": {"c"}, "c": set(), "d": {"c"}}) == 3
+
+
+@pytest.mark.quick
+def test_native_has_at_most_ten_floors():
+    """Emission and planning stay apart: each imports a short chain of what is below it, and neither the other."""
+    native = "mind_lowering.native."
+    graph = imports_within(PACKAGES["mind_lowering"][0])
+    assert floors({name: targets for name, targets in graph.items() if name.startswith(native)}) <= 10
+
+
 def test_the_plug_in_imports_nothing_heavy():
     file = PACKAGES["mind_tools"][0] / "universe.py"
     assert imported(file, nested=False) <= {"__future__", "collections", "importlib", "typing", "xdsl"}

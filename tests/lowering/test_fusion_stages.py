@@ -14,7 +14,7 @@ from mind_dialect.program import functions
 from mind_dialect.verify import verify
 from mind_lowering.cupy import prepare
 from mind_lowering.native import TARGETS, program
-from mind_lowering.native.target import LowerToNativePass
+from mind_lowering.native.program import LowerToNativePass
 from mind_passes.ptir.failing import forget_origins
 from mind_passes.staged import StagedPass
 from programs import parse

@@ -14,7 +14,7 @@ import mind_runtime
 from fake_gpu import FakeArray, FakeMachine
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
-from mind_lowering.native.target import print_module
+from mind_lowering.native.program import print_module
 from mind_runtime.profile import Limits, Profile, Span, medians, profile
 from mind_runtime.program import Program
 from mind_tools.frontends import parse

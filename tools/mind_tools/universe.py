@@ -106,14 +106,14 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-shape-fn-report": _from("mind_passes.shape.report", "ShapeFnReportPass"),
     "mind-resolve-shaped-type-result-dims": _from("mind_passes.shape.resolve", "ResolveShapedTypeResultDimsPass"),
     "mind-convert-shape-to-std": _from("mind_lowering.shape_to_std", "ConvertShapeToStdPass"),
-    "mind-lower-to-native": _from("mind_lowering.native.target", "LowerToNativePass"),
+    "mind-lower-to-native": _from("mind_lowering.native.program", "LowerToNativePass"),
     "mind-fuse-for-cupy": _from("mind_lowering.cupy.prepare", "FuseForCupyPass"),
     "mind-lower-to-cupy": _from("mind_lowering.cupy.lower_to_cupy", "LowerToCupyPass"),
     "mind-lower-to-numpy": _from("mind_lowering.lower_to_numpy", "LowerToNumpyPass"),
 }
 TARGETS: dict[str, Callable[[], type[Target]]] = {
     "mind-cupy": _from("mind_lowering.cupy.source", "CupyTarget"),
-    "mind-native": _from("mind_lowering.native.target", "NativeTarget"),
+    "mind-native": _from("mind_lowering.native.program", "NativeTarget"),
     "mind-numpy": _from("mind_lowering.numpy", "NumpyTarget"),
     "mind-core-ir": _from("mind_translate.core_ir", "CoreIRTarget"),
     "mind-ptir-json": _from("mind_translate.ptir_json", "PtirJsonTarget"),

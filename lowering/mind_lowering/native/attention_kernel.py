@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from . import vmath
-from .attention_step import AttentionStep
+from .attention import AttentionStep
 from .failures import Failure, Sites
 from .ir import Function, LlvmModule
 from .kernel_text import argument, index_of, unflattened

@@ -16,7 +16,7 @@ from . import costs
 from .failures import FailureSite, Sites
 from .ir import Function, identifier, symbol
 from .lowered import TimedKernel
-from .pool.record import MOST_CHUNKS, Record
+from .record import MOST_CHUNKS, Record
 from .steps import NativeKernel, NativeStep
 from .table import ARENA_PLACE, Table, spot
 from .target_info import TargetInfo

@@ -9,10 +9,9 @@ others forms one. With a base dilation, results at equal places modulo it are a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import product
-from math import inf, prod
+from math import prod
 
 from xdsl.ir import Block
 
@@ -22,107 +21,16 @@ from mind_dialect.ptir.types import Kind, PtirDType, tensor_type
 
 from ..launch.kernel_patterns import Match, Rejection
 from .demanded import shape_of
-from .failures import Sites
 from .grouping import group_name
 from .groups import Group
-from .ir import LlvmModule
-from .loops import Nest
 from .partials import is_cut_up
 from .patterns import Builder, Operands, moving
 from .reductions import identity_of
-from .slides import MOST_PHASES, Clip, Slide, phases_along
+from .schedule import NestSchedule
+from .slides import MOST_PHASES, phases_along
 from .target_info import TargetInfo
 from .views import Buffer, Use, View, filled, literal_of, whole, window
-
-MOST_BORDERS = 8
-"""Kernels for windows that reach beyond the operand along the lanes, at most."""
-
-
-@dataclass(frozen=True)
-class WindowPart:
-    """
-    Some windows: along each axis the first one, how many, and the places in them that are read.
-
-    Along axes that are `clipped`, windows reach beyond the operand.
-    """
-
-    starts: Sequence[int]
-    counts: Sequence[int]
-    taps: Sequence[tuple[int, int]]
-    clipped: Sequence[bool]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Return the number of windows along each axis, then that of places in them."""
-        return (*self.counts, *(end - first for first, end in self.taps))
-
-    def along(self, axis: int, start: int, count: int, taps: tuple[int, int]) -> WindowPart:
-        """Return the part of these windows that has `count` from `start` on along an axis, without clipping there."""
-        return WindowPart(
-            [start if a == axis else n for a, n in enumerate(self.starts)],
-            [count if a == axis else n for a, n in enumerate(self.counts)],
-            [taps if a == axis else t for a, t in enumerate(self.taps)],
-            [a != axis and c for a, c in enumerate(self.clipped)],
-        )
-
-
-@dataclass(frozen=True)
-class WindowPhase:
-    """Windows that move alike: along each axis every `steps[i]`-th result from `first[i]` on, and how these windows slide."""
-
-    first: Sequence[int]
-    steps: Sequence[int]
-    slides: Sequence[Slide]
-
-    @property
-    def every(self) -> WindowPart:
-        """Return all windows of this phase as one part."""
-        slides = self.slides
-        starts, counts, taps = [0] * len(slides), [s.places for s in slides], [(0, s.window) for s in slides]
-        return WindowPart(starts, counts, taps, [not s.is_inside for s in slides])
-
-    def view(self, part: WindowPart, source: View) -> View:
-        """Return the places of the windows of a part in the operand: of axes that are clipped, as if nothing was before it."""
-        each = zip(self.slides, part.starts, part.taps, part.clipped, strict=True)
-        starts = [0 if c else start * s.stride - s.low + first * s.dilation for s, start, (first, _), c in each]
-        outer = tuple(s * slide.stride for s, slide in zip(source.strides, self.slides, strict=True))
-        inner = tuple(s * slide.dilation for s, slide in zip(source.strides, self.slides, strict=True))
-        offset = source.offset + sum(n * s for n, s in zip(starts, source.strides, strict=True))
-        return View(source.base, source.dtype, part.shape, outer + inner, offset)
-
-    def clips(self, part: WindowPart) -> list[Clip]:
-        """Return the axes of a part along which its windows reach beyond the operand."""
-        rank = len(self.slides)
-        return [Clip(a, rank + a, slide) for a, (slide, c) in enumerate(zip(self.slides, part.clipped, strict=True)) if c]
-
-    def results(self, view: View) -> View:
-        """Return this phase of a view of all results."""
-        return window(view, self.first, [slide.places for slide in self.slides], self.steps)
-
-    def along(self, axis: int, places: range) -> WindowPhase:
-        """Return the windows of this phase at some places of an axis."""
-        slide = self.slides[axis]
-        fewer = replace(slide, places=len(places), low=slide.low - places.start * slide.stride)
-        first = [n + places.start * step * (a == axis) for a, (n, step) in enumerate(zip(self.first, self.steps, strict=True))]
-        return WindowPhase(first, self.steps, [fewer if a == axis else s for a, s in enumerate(self.slides)])
-
-
-@dataclass
-class WindowSchedule:
-    """The kernels of a reduction of windows."""
-
-    parts: list[tuple[WindowPhase, WindowPart, bool]] = field(default_factory=list[tuple[WindowPhase, WindowPart, bool]])
-    """Windows of a phase, and whether lanes run along them."""
-    nothing: list[WindowPhase] = field(default_factory=list[WindowPhase])
-    """Windows of padding and holes alone."""
-
-
-def whole_phase(op: ptir.ReduceWindowOp | ptir.WindowArgOp) -> WindowPhase:
-    """Return all windows of an op without a base dilation."""
-    values, lows = op.values(), [low for low, _ in op.values()["padding"]]
-    names = ("window_dims", "strides", "window_dilation")
-    each = zip(shape_of(op.x), shape_of(op.result), *(values[name] for name in names), lows, strict=True)
-    return WindowPhase([0] * len(lows), [1] * len(lows), [Slide(*axis) for axis in each])
+from .window_parts import WindowPart, WindowPhase, WindowSchedule, lane_parts, met_windows, whole_phase
 
 
 def _phases(op: ptir.ReduceWindowOp) -> list[WindowPhase]:
@@ -160,20 +68,6 @@ def match_clipped(op: ptir.ReduceWindowOp, operands: Operands, host: TargetInfo)
     return Match(moving([op.x, op.result]), found)
 
 
-def met_windows(phase: WindowPhase, nothing: list[WindowPhase]) -> WindowPhase | None:
-    """Return the windows of a phase that meet elements along axes where windows have one place; append others to `nothing`."""
-    for axis, slide in enumerate(phase.slides):
-        if slide.window > 1 or (slide.window == 1 and slide.is_inside):
-            continue
-        inside = slide.whole if slide.window else range(0)
-        outside = (range(inside.start), range(inside.stop, slide.places)) if inside else (range(slide.places),)
-        nothing += [phase.along(axis, places) for places in outside if places]
-        if not inside:
-            return None
-        phase = phase.along(axis, inside)
-    return phase
-
-
 def _add(
     found: WindowSchedule, op: ptir.ReduceWindowOp, phase: WindowPhase, source: View, out: View, host: TargetInfo
 ) -> str | None:
@@ -187,48 +81,15 @@ def _add(
     free = replace(clipped, clips=())
     if is_cut_up(host, free):
         return "windows are reduced part by part"
-    best = _nest(host, free)
+    best = NestSchedule(host, free)
     keeps = best.lanes_are_kept
     if not keeps and op.values()["kind"] == "sum" and source.dtype.kind is Kind.FLOAT:
         return "lanes run along the places of a window, in an order that sums of floats depend on"
-    parts = lane_parts(phase, best, _nest(host, replace(clipped, keeps_lanes=keeps)))
+    parts = lane_parts(phase, best, NestSchedule(host, replace(clipped, keeps_lanes=keeps)))
     if isinstance(parts, str):
         return parts
     found.parts += [(phase, part, keeps) for part in parts]
     return None
-
-
-def lane_parts(phase: WindowPhase, free: Nest, clipped: Nest) -> list[WindowPart] | str:
-    """
-    Return the parts of a phase so that lanes run where they run best, or why that would be too many.
-
-    `free` is the nest of all its windows as if all were inside of the operand, `clipped` as they are.
-    """
-    every = phase.every
-    if free.along is None or _cost(clipped) <= _cost(free):
-        return [every]
-    first, rank = free.axes[free.along].first, len(phase.slides)
-    end = min((a.first for a in free.axes if a.first > first), default=2 * rank)
-    axis = max(a % rank for a in range(first, end) if every.clipped[a % rank])
-    return _split(every, axis, phase.slides[axis])
-
-
-def _split(every: WindowPart, axis: int, slide: Slide) -> list[WindowPart] | str:
-    """Return the windows that are inside of the operand along an axis as one part, and each other one as one."""
-    inside = slide.whole
-    borders = [p for p in range(slide.places) if p not in inside]
-    if len(borders) > MOST_BORDERS:
-        return f"{len(borders)} windows reach beyond the operand along the lanes, more than {MOST_BORDERS}"
-    parts = [every.along(axis, inside.start, len(inside), (0, slide.window))] if inside else []
-    return parts + [every.along(axis, p, 1, slide.inside(p)) for p in borders]
-
-
-def _nest(host: TargetInfo, group: Group) -> Nest:
-    return Nest(LlvmModule("").function("", "i64", []), host, group, Sites())
-
-
-def _cost(nest: Nest) -> tuple[float, bool]:
-    return (inf, True) if nest.along is None else nest.axes[nest.along].cost(nest.lane_count())
 
 
 def group_of(op: ptir.ReduceWindowOp, phase: WindowPhase, part: WindowPart, source: View, out: View) -> Group:

@@ -1,30 +1,61 @@
 """
-The text of kernels: one row for each kind of step. Equal kernels are one function.
+The text of a function of launches: a kernel for each `launch.kernel`, and entries that call them in order.
 
-Text is made when memory is assigned: it depends on in-place updates and on non-temporal stores.
+    define i64 @run.main(ptr %buffers)
+
+is the whole program where every op has a native kernel; each op that has none ends one entry, runs on NumPy, and begins the next.
+`%buffers` is a table of addresses (`table.py`). The entry gives each kernel the addresses that it works on, so that kernels which
+differ in nothing else are one function. The text of kernels has one row for each kind of step in `EMIT`; it depends on in-place
+updates and on non-temporal stores, so it is made when memory is assigned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from functools import partial
+from math import inf
 from typing import Any
 
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block, Operation
+
+from mind_dialect.ptir.attributes import Text
+
+from ..launch.compute_ops import HostCallOp, KernelOp
+from ..launch.control_ops import AtOp, ForOp, IfOp, PrepackOp, WhileOp
+from ..launch.liveness import base, blocks_of, launch_ops
+from ..launch.memory_ops import AllocOp, CopyOp, Space
+from ..launch.ref import read_ref
+from ..launch.return_op import ReturnOp
+from .attention import AttentionStep
 from .attention_kernel import emit_attention
-from .attention_step import AttentionStep
+from .calling import Calls
 from .convolutions.convolution import ConvolutionStep, EmittedConvolution
 from .convolutions.loops import emit_convolution
 from .crossed import nest_of
+from .extremes_loops import emit_extremes
 from .failures import Failure, Sites
-from .first_extremes import FirstExtremes, emit_extremes
+from .first_extremes import FirstExtremes
+from .flow import Code, KernelCall, Nested, kernel_calls, run
 from .groups import Group
-from .ir import Function, LlvmModule, identifier
+from .ir import Function, LlvmModule, identifier, symbol
 from .kernel_steps import Draw, IndexCheck, PrivateScatter, Scan, Scatter, Sort
+from .lowered import Entry, Foreign, Native, Note, Packing, Reading
+from .outlining import outlined, shown
+from .plan import TITLE, PlannedFunction, PlannedKernel
 from .private_scatters import emit_private_scatter
 from .products.blocked_dot import emit_blocked
-from .products.codegen import emit_product
-from .products.epilogue import begin_finishing
+from .products.dot import emit_dots
+from .products.epilogue import begin_finishing, emitted, look_at_flag
 from .products.kernels import BlockedStep, ProductStep
+from .products.loops import emit_tiles
+from .products.pack import emit_panels, emit_rows
+from .products.product import EmittedProduct
+from .products.stream import emit_stream
+from .products.sums import emit_sums
 from .random_numbers import emit_draw
+from .rows.along import AlongLoops
 from .rows.columns import ColumnLoops
 from .rows.loops import RowLoops
 from .rows.step import Layout, RowStep
@@ -33,6 +64,11 @@ from .scatters import emit_check, emit_scatter
 from .sorts import emit_sort
 from .steps import NativeKernel, NativeStep
 from .target_info import TargetInfo
+from .timing import Timer
+from .views import Buffer, Use, View
+
+MOST_CALLS = 512
+"""So many kernels, loops and branches are run by one function, whose code is generated in more than linear time."""
 
 Emit = Callable[[Function, TargetInfo, Any, Sites], int]
 """Emits the body of the function of a step, with the sites that can fail; how many units of work it has."""
@@ -53,7 +89,7 @@ def _emit_rows(f: Function, host: TargetInfo, step: RowStep, sites: Sites) -> in
             f, host, sites, plan, chosen.axes, chosen.along, chosen.width, vectors=chosen.vectors, keeps=chosen.keeps
         )
     else:
-        loops = RowLoops(f, host, sites, plan, chosen.axes, chosen.along, chosen.width)
+        loops = AlongLoops(f, host, sites, plan, chosen.axes, chosen.along, chosen.width)
     values = [v for _, v, _ in plan.outputs]
     past = [value for value, streams in zip(values, step.past(), strict=True) if streams]
     loops.emit(step.views, hints, plan.rows, step.per_unit, past)
@@ -71,11 +107,30 @@ def _emit_convolution(f: Function, host: TargetInfo, step: ConvolutionStep, site
     return units
 
 
+PARTS: dict[str, Callable[[Function, TargetInfo, EmittedProduct], int]] = {
+    **{"panels": emit_panels, "rows": emit_rows, "dots": emit_dots, "stream": emit_stream},
+    **{"sums": emit_sums, "product": emit_tiles},
+}
+"""By part of a product."""
+
+
+def _emit_product(f: Function, host: TargetInfo, step: ProductStep, sites: Sites) -> int:
+    """Emit a part of a product; how many units of work it has."""
+    watched = host.checked and (step.product.epilogue.words or step.product.prologue is not None)
+    if watched:
+        sites.add(Failure.OUTSIDE, None)
+    units = PARTS[step.part](f, host, emitted(step.product))
+    if watched:
+        look_at_flag(f)
+    f.ret("0")
+    return units
+
+
 EMIT: dict[type[NativeStep], Emit] = {
     Group: _emit_group,
     FirstExtremes: emit_extremes,
     RowStep: _emit_rows,
-    ProductStep: emit_product,
+    ProductStep: _emit_product,
     BlockedStep: emit_blocked,
     ConvolutionStep: _emit_convolution,
     AttentionStep: emit_attention,
@@ -103,3 +158,154 @@ def kernel_of(step: NativeStep, module: LlvmModule, host: TargetInfo, known: dic
     fails = tuple([(s.failure, -1 if s.op is None else numbers[s.op]) for s in sites.found])
     known[key] = made = NativeKernel(name, units, fails, own=True, polls=f.polls)
     return made
+
+
+class Emission:
+    """The text of a planned function: kernels, and entries that call them; where it is `timed`, with counters (`timing.py`)."""
+
+    def __init__(self, plan: PlannedFunction, name: str, *, timed: bool = False):
+        self.plan, self.host, self.name = plan, plan.planner.host, name
+        self.timer = Timer(plan.table.size) if timed else None
+        title = f"@{name} for {self.host.isa}, made by the target mind-native"
+        self.module = LlvmModule(self.host.triple, title, self.host.attributes)
+        self.main = self.module.unique(f"run.{identifier(name)}")
+        self.sites, self.notes, self.steps = Sites(), list[Note](), list[Entry | Foreign]()
+        self.known: dict[Hashable, NativeKernel] = {}
+
+    def run(self) -> Native:
+        """Emit the entries; return the program."""
+        plan, table = self.plan, self.plan.table
+        top = plan.func.body.block
+        packing = next((self.packing(op) for op in top.ops if isinstance(op, PrepackOp)), None)
+        cost = self.entries(top)
+        allocs = {(a.kind, a.number): a for a in launch_ops(top) if isinstance(a, AllocOp)}
+        assert isinstance(top.last_op, ReturnOp)
+        return Native(
+            self.name,
+            self.host,
+            self.module.text(),
+            self.steps,
+            [table.entries.get(allocs[Space.INPUT, i], -1) for i in range(len(top.args))],
+            [table.memory(v) for v in top.last_op.inputs],
+            [(table.memory(a.res), a.literal_value) for a in table.entries if a.kind is Space.CONSTANT],
+            table.size + (self.timer is not None),
+            plan.arena,
+            self.sites.found,
+            self.notes,
+            cost,
+            plan.planner.drawn,
+            packing,
+            None if self.timer is None else self.timer.place,
+            plan.func,
+        )
+
+    def entries(self, top: Block) -> float:
+        """Emit the entries of the ops of a function; return the cost of a call, infinite with loops or calls of the host."""
+        codes: list[Code] = []
+        cost = 0.0
+        for op in top.ops:
+            match op:
+                case HostCallOp():
+                    self.entry(codes)
+                    self.host_call(op)
+                    cost = inf
+                case KernelOp():
+                    cost += self.plan.planner.kernels[op].step.cost(self.host)
+                    codes += self.codes(op, 0)
+                case ForOp() | WhileOp() | IfOp():
+                    codes += self.codes(op, 0)
+                    cost = inf
+                case _:
+                    pass
+        self.entry(codes)
+        return cost
+
+    def packing(self, op: PrepackOp) -> Packing:
+        """The entry of what is packed once for all calls."""
+        codes = [code for inner in op.body.block.ops for code in self.codes(inner, 0)]
+        self.notes = [replace(note, once=True) for note in self.notes]
+        entry = self.module.unique(f"{self.main}.once")
+        _entry(self.module, self.plan, entry, codes, self.sites)
+        owners = [
+            base(v).owner for inner in op.body.block.ops if isinstance(inner, KernelOp) for v in (*inner.reads, *inner.writes)
+        ]
+        allocs = dict.fromkeys(a for a in owners if isinstance(a, AllocOp))
+        inputs = sorted({a.number or 0 for a in allocs if a.kind is Space.INPUT})
+        kept = [(self.plan.table.entries[a], a.ref.nbytes) for a in allocs if a.kind is Space.KEPT]
+        return Packing(entry, inputs, kept)
+
+    def entry(self, codes: list[Code]) -> None:
+        """End an entry, if there is something to run."""
+        if codes:
+            again = any(isinstance(s, Entry) for s in self.steps)
+            name = self.module.unique(self.main) if again else self.main
+            first = 0 if self.timer is None else len(self.timer.kernels)
+            _entry(self.module, self.plan, name, codes, self.sites, self.timer)
+            self.steps.append(Entry(name, () if self.timer is None else self.timer.kernels[first:]))
+            codes.clear()
+
+    def host_call(self, call: HostCallOp) -> None:
+        (op, draws), memory = self.plan.planner.host_calls[call], self.plan.table.memory
+        layouts = [(read_ref(v.type), memory(v)) for v in call.reads]
+        inputs = [Reading(layout.dtype, layout.shape, layout.strides, at) for layout, at in layouts]
+        reason: str = call.word("reason")
+        self.steps.append(Foreign(outlined(op), op, inputs, [memory(v) for v in call.writes], draws, reason))
+        self.notes.append(Note(shown(op), None, reason))
+
+    def copy(self, op: CopyOp) -> KernelOp:
+        """Return the kernel of a copy, which no kernel row has planned, in its place."""
+        planner, layouts = self.plan.planner, [read_ref(v.type) for v in (op.source, op.target)]
+        buffers = [
+            Buffer(Use.ARENA, 0, r.dtype, r.count, "copy", v) for r, v in zip(layouts, (op.source, op.target), strict=True)
+        ]
+        views = [View(b, r.dtype, r.shape, r.strides) for b, r in zip(buffers, layouts, strict=True)]
+        planner.keep.append(block := Block(arg_types=[layouts[0].tensor]))
+        step = Group("copy", views[0].shape, {block.args[0]: views[0]}, outputs=[(block.args[0], views[1])])
+        made = KernelOp("copy", [op.source], [op.target], schedule=StringAttr(step.contents()))
+        made.location = op.location
+        planner.kernels[made] = PlannedKernel(step, buffers)
+        assert op.parent is not None
+        op.parent.insert_op_before(made, op)
+        op.detach()
+        op.erase()
+        return made
+
+    def codes(self, op: Operation, depth: int) -> list[Code]:
+        """The kernels of an op, and of the ops in it; nothing for a copy of a value onto itself."""
+        if isinstance(op, ForOp | WhileOp | IfOp):
+            self.notes.append(Note(Text().value(op.attributes[TITLE]), None, depth=depth))
+            return [Nested(op, [[c for o in list(block.ops) for c in self.codes(o, depth + 1)] for block in blocks_of(op)])]
+        if isinstance(op, CopyOp):
+            op = self.copy(op)
+        if not isinstance(op, KernelOp) or op not in self.plan.planner.kernels:
+            return [op] if isinstance(op, AtOp | KernelOp) else []
+        step = self.plan.place(op)
+        if isinstance(step, Group) and step.is_idle():
+            return []
+        kernel = kernel_of(step, self.module, self.host, self.known)
+        within = ", ".join(f"%{size.name_hint or 'size'}" for size in op.sizes)
+        what: str = op.word("schedule").data + (f", within {within}" if within else "")
+        self.notes.append(Note(what, f"@{kernel.name}", depth=depth))
+        return [KernelCall(kernel, step, partial(self.plan.bind, op), op)]
+
+
+def _entry(
+    module: LlvmModule, plan: PlannedFunction, name: str, codes: Sequence[Code], sites: Sites, timer: Timer | None = None
+) -> None:
+    """A function that runs kernels in order; many of them by functions of bounded size."""
+    f = module.function(name, "i64", [("ptr", "buffers")], internal=False)
+    if len(codes) <= MOST_CALLS:
+        _run(f, plan, codes, sites, timer)
+        return
+    for first in range(0, len(codes), MOST_CALLS):
+        part = module.function(module.unique(f"{name}.part"), "i64", [("ptr", "buffers")])
+        _run(part, plan, codes[first : first + MOST_CALLS], sites, timer)
+        status = f.op(f"call i64 {symbol(part.name)}(ptr %buffers)", "status")
+        f.leave(f.op(f"icmp ne i64 {status}, 0", "failed"), lambda status=status: status)
+    f.ret("0")
+
+
+def _run(f: Function, plan: PlannedFunction, codes: Sequence[Code], sites: Sites, timer: Timer | None) -> None:
+    words = max((len(call.step.addresses) + len(call.op.sizes) for call in kernel_calls(codes)), default=0)
+    run(Calls(f, plan.planner.host, sites, plan.table, words, timer), codes)
+    f.ret("0")

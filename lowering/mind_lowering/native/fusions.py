@@ -1,4 +1,4 @@
-"""A fusion as steps: one kernel of a known form, else views, kernels of their own, and groups."""
+"""A fusion as steps: views, kernels of their own, and groups; and the body of a fusion as one kernel of a known form."""
 
 from __future__ import annotations
 
@@ -11,17 +11,8 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
 from ..launch.kernel_patterns import Match
-from .attention import expand_attention, match_attention
-from .convolutions.fusion import (
-    expand_fused_convolution,
-    expand_fused_phases,
-    match_fused_convolution,
-    match_fused_phases,
-)
-from .grouping import group_shape, is_member, uncomputed_members
-from .patterns import Builder, KernelPattern, Operands, moving
-from .products.fusion import expand_fused_product, match_fused_product
-from .rows.step import expand_rows, match_rows
+from .grouping import group_shape, is_member
+from .patterns import Builder, Operands, moving
 from .target_info import TargetInfo
 
 Part = list[PtirOp]
@@ -93,7 +84,7 @@ def _must_wait(op: PtirOp, pending: dict[Operation, PtirOp]) -> bool:
     return any(isinstance(v.owner, ptir.ReduceOp) and v.owner in pending for v in op.operands)
 
 
-def _in_body(expand: Callable[[Builder, Any, Match], None]) -> Callable[[Builder, Any, Match], None]:
+def in_body(expand: Callable[[Builder, Any, Match], None]) -> Callable[[Builder, Any, Match], None]:
     """Return an `expand` of the body of a fusion, whose arguments are where its operands are, and results what it yields."""
 
     def whole(build: Builder, op: ptir.FusionOp, match: Match) -> None:
@@ -104,17 +95,3 @@ def _in_body(expand: Callable[[Builder, Any, Match], None]) -> Callable[[Builder
         build.views.update({value: build.views[v] for value, v in zip(op.results, ending.operands, strict=True)})
 
     return whole
-
-
-FUSIONS = tuple(
-    KernelPattern(name, (ptir.FusionOp,), match, _in_body(expand), uncomputed_members, match is match_parts)
-    for name, match, expand in (
-        ("attention", match_attention, expand_attention),
-        ("product with epilogue", match_fused_product, expand_fused_product),
-        ("convolution by phases with epilogue", match_fused_phases, expand_fused_phases),
-        ("convolution with epilogue", match_fused_convolution, expand_fused_convolution),
-        ("rows", match_rows, expand_rows),
-        ("groups", match_parts, expand_parts),
-    )
-)
-"""The rows of fusions, the special ones first."""

@@ -12,7 +12,7 @@ from mind_dialect.ptir.types import Kind, PtirDType
 from .failures import Failure, Sites
 from .ir import Function, LoopBody
 from .lanes import Lanes, register
-from .pool.record import Record
+from .record import Record
 from .views import View
 
 

@@ -17,19 +17,29 @@ from mind_dialect.ptir.types import SI64
 from mind_passes.fusion.expand_quantized import QUANTIZED
 
 from ..launch.views import VIEWS
+from .attention import expand_attention, match_attention
+from .clipped_windows import expand_clipped, match_clipped
+from .convolutions.fusion import (
+    expand_fused_convolution,
+    expand_fused_phases,
+    match_fused_convolution,
+    match_fused_phases,
+)
 from .convolutions.plan import expand_convolution, expand_phases, match_phases, why_no_convolution
-from .fusions import FUSIONS
-from .grouping import why_not
+from .fusions import expand_parts, in_body, match_parts
+from .grouping import uncomputed_members, why_not
 from .kernels_lookups import LOOKUPS
 from .kernels_products import PRODUCTS
 from .kernels_random import DRAWS
 from .kernels_scatters import SCATTERS
 from .kernels_sorts import SORTS
 from .kernels_window_arg import WINDOW_ARGS
-from .kernels_windows import WINDOWS, one_number
+from .kernels_windows import WINDOWS, one_number, why_no_windows
 from .patterns import Builder, KernelPattern, row
 from .products.defer import expand_prologue, match_prologue
+from .products.fusion import expand_fused_product, match_fused_product
 from .reasons import not_computed, unsupported
+from .rows.step import expand_rows, match_rows
 from .target_info import TargetInfo
 from .views import View, broadcast, indices, viewed, whole, window
 
@@ -95,9 +105,22 @@ def _why_not_quantized(op: PtirOp, host: TargetInfo) -> str | None:
     return not_computed(op, host) or "it is planned without expansion"
 
 
+_FUSIONS = tuple(
+    KernelPattern(name, (ptir.FusionOp,), match, in_body(expand), uncomputed_members, match is match_parts)
+    for name, match, expand in (
+        ("attention", match_attention, expand_attention),
+        ("product with epilogue", match_fused_product, expand_fused_product),
+        ("convolution by phases with epilogue", match_fused_phases, expand_fused_phases),
+        ("convolution with epilogue", match_fused_convolution, expand_fused_convolution),
+        ("rows", match_rows, expand_rows),
+        ("groups", match_parts, expand_parts),
+    )
+)
+"""The rows of fusions, the special ones first."""
+
 PATTERNS: Sequence[KernelPattern] = (
     KernelPattern("prologue of products", (ptir.CastOp, ptir.FusionOp, *VIEWS), match_prologue, expand_prologue),
-    *FUSIONS,
+    *_FUSIONS,
     *(
         row("elementwise", op, _group, why_not)
         for op, part in FUSIBLE.items()
@@ -115,6 +138,7 @@ PATTERNS: Sequence[KernelPattern] = (
     row("convolution", ptir.ConvolutionOp, expand_convolution, why_no_convolution),
     *WINDOW_ARGS,
     *LOOKUPS,
+    KernelPattern("clipped windows", (ptir.ReduceWindowOp,), match_clipped, expand_clipped, why_no_windows),
     *WINDOWS,
     *SCATTERS,
     *SORTS,

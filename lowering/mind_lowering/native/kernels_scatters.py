@@ -20,7 +20,6 @@ from .demanded import shape_of
 from .kernel_steps import Column, IndexCheck, PrivateScatter, Scan, Scatter
 from .nest import axes_of
 from .patterns import Builder, KernelPattern, Operands, moving, row
-from .private_scatters import BANKS, parts_of, why_ordered
 from .reasons import rounded_each_step, unsupported
 from .reductions import end_of
 from .synthetic_groups import Add, compute, converted
@@ -31,6 +30,28 @@ _SEGMENTS = {"sum": "add", "max": "max"}
 """How rows of a segment are combined, by the kind of the op."""
 _COMBINE: Mapping[str, type[PtirOp]] = {"add": ptir.AddOp, "max": ptir.MaximumOp, "min": ptir.MinimumOp}
 """The ops that combine two arrays as a kind of scatter does."""
+BANKS = 4
+"""Tables of a part, which its updates fill in turn."""
+LEAST_PART, LEAST_FOLD = 1 << 14, 8
+"""Updates of a part, at least, and for each element of its tables."""
+MOST_PARTS = 16
+
+
+def parts_of(updates: int, count: int) -> int:
+    """
+    Return the number of parts of some updates of `count` places; below 2 where private tables are not worth their folding.
+
+    >>> parts_of(4_000_000, 256), parts_of(4_000_000, 50_000), parts_of(20_000, 256)
+    (16, 2, 1)
+    """
+    return min(MOST_PARTS, updates // max(LEAST_PART, LEAST_FOLD * BANKS * count))
+
+
+def why_ordered(kind: str, dtype: PtirDType) -> str | None:
+    """Return why the order of updates matters for a kind of scatter in a dtype; None if it does not."""
+    if kind == "replace":
+        return "the last of several updates stays"
+    return None if dtype.kind in (Kind.SIGNED, Kind.UNSIGNED) and dtype is not I1 else f"the order of updates matters in {dtype}"
 
 
 def _in_memory(build: Builder, value: SSAValue) -> View:

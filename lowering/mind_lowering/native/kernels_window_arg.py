@@ -18,16 +18,14 @@ from mind_dialect.ptir.types import BF16, F16, SI32, SI64, tensor_type
 
 from ..launch.kernel_patterns import Match, Rejection
 from ..launch.ref import row_major
-from .clipped_windows import WindowPart, WindowPhase, WindowSchedule, lane_parts, met_windows, whole_phase
 from .demanded import shape_of
-from .failures import Sites
-from .first_extremes import ExtremesNest, FirstExtremes
+from .first_extremes import ExtremesSchedule, FirstExtremes
 from .grouping import group_name
-from .ir import LlvmModule
 from .patterns import Builder, KernelPattern, Operands, row
 from .reasons import not_computed
 from .target_info import TargetInfo
 from .views import Buffer, Indices, View, filled, literal_of, window
+from .window_parts import WindowPart, WindowPhase, WindowSchedule, lane_parts, met_windows, whole_phase
 
 Results = Sequence[tuple[SSAValue, View, bool]]
 """Values that are written, where, and whether each is the indices."""
@@ -110,11 +108,11 @@ def _schedule(op: ptir.WindowArgOp, source: View, results: Results, host: Target
     if met is None:
         return found
 
-    def nest(part: WindowPart) -> ExtremesNest:
-        return ExtremesNest(LlvmModule("").function("", "i64", []), host, _extremes(op, met, part, source, results), Sites())
+    def schedule(part: WindowPart) -> ExtremesSchedule:
+        return ExtremesSchedule(host, _extremes(op, met, part, source, results))
 
     every = met.every
-    parts = lane_parts(met, nest(replace(every, clipped=[False] * len(every.clipped))), nest(every))
+    parts = lane_parts(met, schedule(replace(every, clipped=[False] * len(every.clipped))), schedule(every))
     for part in [every] if isinstance(parts, str) else parts:
         if 0 in part.shape:
             found.nothing.append(_windows_of(met, part))

@@ -12,9 +12,8 @@ from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import PtirDType, tensor_type
 
-from .clipped_windows import expand_clipped, match_clipped
 from .demanded import shape_of
-from .patterns import Builder, KernelPattern, fill_of, row
+from .patterns import Builder, fill_of, row
 from .reasons import rounded_each_step, unsupported
 from .reductions import identity_of
 from .target_info import TargetInfo
@@ -96,7 +95,7 @@ def _is_reshaped(value: SSAValue, view: View) -> bool:
     return True
 
 
-def _why_no_windows(op: ptir.ReduceWindowOp, host: TargetInfo) -> str | None:
+def why_no_windows(op: ptir.ReduceWindowOp, host: TargetInfo) -> str | None:
     """Return why windows are not reduced in the dtypes of an op."""
     values, dtype = op.values(), op.operand_spec(0).dtype
     total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
@@ -125,7 +124,6 @@ def _reduce_window(build: Builder, op: ptir.ReduceWindowOp) -> None:
 WINDOWS = (
     row("pad", ptir.PadOp, _pad),
     row("windows", ptir.ExtractPatchesOp, _extract_patches),
-    KernelPattern("clipped windows", (ptir.ReduceWindowOp,), match_clipped, expand_clipped, _why_no_windows),
-    row("windows", ptir.ReduceWindowOp, _reduce_window, _why_no_windows),
+    row("windows", ptir.ReduceWindowOp, _reduce_window, why_no_windows),
 )
 """Their rows."""

@@ -7,34 +7,22 @@ A kernel is limited along an axis of its grid where no more than a size is deman
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.ir import SSAValue
 
 from ..launch.limits import Limit
-from .attention_step import AttentionStep
+from .attention import AttentionStep
 from .convolutions.convolution import ConvolutionStep
-from .crossed import nest_of
 from .demanded import Demanded, Extents, shape_of
-from .failures import Sites
 from .first_extremes import FirstExtremes
 from .groups import Group
-from .ir import LlvmModule
 from .kernel_steps import Draw, IndexCheck, Scan, Scatter, Sort
 from .products.kernels import BlockedStep, ProductStep
 from .rows.step import Layout, RowStep
-from .steps import NativeStep
+from .schedule import schedule_of
+from .steps import Limited, NativeStep
 from .target_info import TargetInfo
-
-
-@dataclass(frozen=True)
-class Limited:
-    """The units of work of a kernel by axis of its grid, and the sizes that limit some of them."""
-
-    grid: Sequence[int]
-    limits: Sequence[tuple[SSAValue, Limit]]
-
 
 Row = Callable[[Any, Demanded, TargetInfo], Limited | str]
 ALL = "all that it writes is demanded"
@@ -56,12 +44,12 @@ def _group(step: Group, demanded: Demanded, host: TargetInfo) -> Limited | str:
     step.limited = frozenset(a for a, size in enumerate(extents) if size is not None)
     if not step.limited:
         return ALL
-    nest = nest_of(LlvmModule("").function("", "i64", []), host, step, Sites())
-    found = [(size, limit) for a, size in enumerate(extents) if size is not None and (limit := nest.limit(a)) is not None]
+    schedule = schedule_of(host, step)
+    found = [(size, limit) for a, size in enumerate(extents) if size is not None and (limit := schedule.limit(a)) is not None]
     if not found:
         step.limited = frozenset()
         return ONE
-    return Limited(nest.grid, found)
+    return Limited(schedule.grid, found)
 
 
 def _written(step: Group, value: SSAValue, demanded: Demanded) -> Extents:

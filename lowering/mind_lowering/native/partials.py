@@ -19,10 +19,8 @@ from mind_passes.ptir.building import accumulator
 
 from ..launch.ref import row_major
 from ..launch.views import Ints
-from .failures import Sites
 from .groups import Group
-from .ir import LlvmModule
-from .loops import ENOUGH, Nest
+from .schedule import ENOUGH, NestSchedule
 from .target_info import TargetInfo
 from .values import Values
 from .views import Use, View, whole
@@ -78,16 +76,16 @@ def _axis_cut(host: TargetInfo, group: Group) -> AxisCut | None:
     is_long = group.reductions and prod(group.shape) and group.cost(host) >= LEAST_WORK
     if group.clips or not is_long:
         return None
-    nest = Nest(LlvmModule("").function("", "i64", []), host, group, Sites())
+    schedule = NestSchedule(host, group)
     reduced = [a for a in group.axes if group.shape[a] > 1]
     rows = prod(group.shape[a] for a in reduced)
-    wanted = min(-(-ENOUGH // nest.units), prod(group.shape) // (LEAST_PART * nest.units), rows // LEAST_ROWS)
-    if nest.units >= ENOUGH // 4 or wanted < 2:
+    wanted = min(-(-ENOUGH // schedule.units), prod(group.shape) // (LEAST_PART * schedule.units), rows // LEAST_ROWS)
+    if schedule.units >= ENOUGH // 4 or wanted < 2:
         return None
     axis = next((a for a in reduced if group.shape[a] >= wanted), max(reduced, key=lambda a: group.shape[a]))
     extent, inner = group.shape[axis], all(group.shape[a] == 1 for a in reduced if a > axis)
     wanted = min(wanted, extent)
-    unit = ALIGNED if inner and not nest.lanes_are_kept and extent >= wanted * ALIGNED else 1
+    unit = ALIGNED if inner and not schedule.lanes_are_kept and extent >= wanted * ALIGNED else 1
     even = [n for n in range(-(-wanted // 2), 2 * wanted + 1) if extent % n == 0 and extent // n % unit == 0]
     if even:
         count = min(even, key=lambda n: (abs(n - wanted), n))

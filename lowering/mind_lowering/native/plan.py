@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import LocationAttr, StringAttr, UnitAttr, UnknownLoc
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect import ptir
@@ -30,12 +31,12 @@ from ..launch.ref import ref
 from .demanded import Demanded
 from .grouping import group_name
 from .groups import Group
-from .limits import Limited, limited
 from .outlining import NoKernel, random_ops, shown
 from .partials import cut_up
 from .patterns import KernelPattern
 from .products.deferred import Deferred
-from .steps import NativeStep
+from .steps import Limited, NativeStep
+from .table import Table
 from .values import Values
 from .views import Buffer, Use, View, whole
 
@@ -173,7 +174,9 @@ class NativePlan(Values, ABC):
         reads, writes = list(dict.fromkeys(access.reads)), list(dict.fromkeys(access.writes))
         pairs = [(writes.index(new), reads.index(old)) for new, old in access.over if old.bytes and old in reads]
         pairs += [(i, reads.index(b)) for i, b in enumerate(writes) if b in reads]
-        found = self._limited(step)
+        # What runs for all calls, or in a loop, is not limited.
+        is_limited = self.demanded.sizes and not self.depth and self.packing_number is None
+        found = self.limited(step) if is_limited else None
         op = KernelOp(
             step.name,
             [self.address(b) for b in reads],
@@ -190,16 +193,6 @@ class NativePlan(Values, ABC):
         self.block.add_op(op)
         self.kernels[op] = PlannedKernel(step, (*reads, *writes))
         return op
-
-    def _limited(self, step: NativeStep) -> Limited | None:
-        """Return how sizes limit a kernel; what runs for all calls, or in a loop, is not limited."""
-        if not self.demanded.sizes or self.depth or self.packing_number is not None:
-            return None
-        found = limited(step, self.demanded, self.host)
-        if isinstance(found, str):
-            self.unlimited.append(f"{step.name} over {step.contents()}: {found}")
-            return None
-        return found
 
     def copy(self, value: SSAValue, source: View, target: View, origin: PtirOp | None = None) -> KernelOp:
         """Append a copy of a value from one place to another, bit by bit; `origin` is the op whose indices are looked up."""
@@ -295,6 +288,10 @@ class NativePlan(Values, ABC):
     def step(self, op: PtirOp) -> None:
         """Append what an op is."""
 
+    @abstractmethod
+    def limited(self, step: NativeStep) -> Limited | None:
+        """Return how sizes limit a kernel; None where none does."""
+
 
 def drop(block: Block, last: Operation | None) -> None:
     """Give up the ops of a block after `last`; memory that is allocated there can be used again."""
@@ -308,3 +305,28 @@ def memory_type(value: SSAValue) -> Attribute:
     """The type of memory of its own for a tensor."""
     dtype, dims = read_type(value.type)
     return ref(dtype, tuple([n for n in dims if isinstance(n, int)]))
+
+
+@dataclass
+class PlannedFunction:
+    """A prepared function as launches, its kernels chosen and its memory assigned; `table` says where operands are."""
+
+    func: FuncOp
+    planner: NativePlan
+    arena: int
+    """Bytes of temporaries."""
+    table: Table
+
+    def bind(self, op: KernelOp) -> NativeStep:
+        """Return the code object of a kernel, its buffers being the operands."""
+        found = self.planner.kernels[op]
+        for buffer, value in zip(found.buffers, op.operands[len(op.operands) - len(found.buffers) :], strict=True):
+            buffer.value = value
+        return found.step
+
+    def place(self, op: KernelOp) -> NativeStep:
+        """Return the code object of a kernel, its buffers being the operands, and where these are stated."""
+        step = self.bind(op)
+        for buffer in self.planner.kernels[op].buffers:
+            buffer.location, buffer.is_new = self.table.location(buffer.address)
+        return step

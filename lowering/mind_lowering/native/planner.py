@@ -18,13 +18,15 @@ from mind_dialect.ptir import FusionOp, PtirOp
 from ..launch.kernel_patterns import Choice
 from .control import CONTROL, control
 from .kernels import FALLBACK, ROWS
+from .limits import limited
 from .patterns import Operands, choose
 from .plan import NativePlan
+from .steps import Limited, NativeStep
 
 
 @dataclass
 class Planner(NativePlan):
-    """A plan that takes the kernels of the table."""
+    """A plan that takes the kernels of the table, and limits them by the table of limits."""
 
     def step(self, op: PtirOp) -> None:
         """Append an op: a branch or a loop, the kernels of the row that takes it at least cost, or NumPy's kernel."""
@@ -33,6 +35,13 @@ class Planner(NativePlan):
             self._step(op)
         finally:
             self.origin = outer
+
+    def limited(self, step: NativeStep) -> Limited | None:
+        found = limited(step, self.demanded, self.host)
+        if isinstance(found, str):
+            self.unlimited.append(f"{step.name} over {step.contents()}: {found}")
+            return None
+        return found
 
     def _step(self, op: PtirOp) -> None:
         if type(op) in CONTROL:

@@ -8,8 +8,6 @@ on the way, and a failure leaves nothing half done.
 
 from __future__ import annotations
 
-from mind_dialect.ptir.types import I1, Kind, PtirDType
-
 from .casts import cast
 from .failures import Failure, Sites
 from .ir import Function
@@ -22,30 +20,8 @@ from .reductions import identity_of
 from .scatters import combined
 from .target_info import TargetInfo
 
-BANKS = 4
-"""Tables of a part, which its updates fill in turn."""
 VECTOR = 16
 """Updates of one iteration: a multiple of the tables."""
-LEAST_PART, LEAST_FOLD = 1 << 14, 8
-"""Updates of a part, at least, and for each element of its tables."""
-MOST_PARTS = 16
-
-
-def parts_of(updates: int, count: int) -> int:
-    """
-    Return the number of parts of some updates of `count` places; below 2 where private tables are not worth their folding.
-
-    >>> parts_of(4_000_000, 256), parts_of(4_000_000, 50_000), parts_of(20_000, 256)
-    (16, 2, 1)
-    """
-    return min(MOST_PARTS, updates // max(LEAST_PART, LEAST_FOLD * BANKS * count))
-
-
-def why_ordered(kind: str, dtype: PtirDType) -> str | None:
-    """Return why the order of updates matters for a kind of scatter in a dtype; None if it does not."""
-    if kind == "replace":
-        return "the last of several updates stays"
-    return None if dtype.kind in (Kind.SIGNED, Kind.UNSIGNED) and dtype is not I1 else f"the order of updates matters in {dtype}"
 
 
 def emit_private_scatter(f: Function, host: TargetInfo, step: PrivateScatter, sites: Sites) -> int:
@@ -59,7 +35,7 @@ class _PrivateLoops(Places):
         (n,), strides = step.updates.shape, [step.updates.strides[0], step.column.index.strides[0], 1]
         super().__init__(f, host, sites, [Axis(n, True, strides)])
         self.step, self.along, self.width = step, 0, VECTOR
-        self.dtype, (self.parts, _, self.count) = step.tables.dtype, step.tables.shape
+        self.dtype, (self.parts, self.banks, self.count) = step.tables.dtype, step.tables.shape
         self.size = -(-n // self.parts // VECTOR) * VECTOR
         """Updates of a part; those of the last one may be fewer."""
         self.updates, self.index, self.tables = self.spots(views, ["update", "index", "table"])
@@ -72,7 +48,7 @@ class _PrivateLoops(Places):
         full, update, index = n - n % VECTOR, self.place(self.updates, {}), self.place(self.index, {})
 
         def part(u: str, /, *values: str) -> None:
-            start = f.mul(u, BANKS * self.count)
+            start = f.mul(u, self.banks * self.count)
             table = Place(self.tables, f.address(register(self.dtype), self.tables.base, start), start)
             self.fill(table)
             low = f.mul(u, self.size)
@@ -92,7 +68,7 @@ class _PrivateLoops(Places):
 
     def fill(self, table: Place) -> None:
         """Emit stores of the value that combining begins with to all tables of a part."""
-        width, elements = self.host.lanes(self.dtype.size), BANKS * self.count
+        width, elements = self.host.lanes(self.dtype.size), self.banks * self.count
         number = identity_of("sum" if self.step.kind == "add" else self.step.kind, self.updates.view.dtype)
         full = elements - elements % width
 
@@ -118,7 +94,7 @@ class _PrivateLoops(Places):
         for i in range(count):
             x = cast(one, self.read(update, f.add(first, str(i)), one), self.updates.view.dtype, self.dtype)
             offset = f.op(f"load i64, ptr {f.address('i64', self.offsets_of, str(i))}, align 8", "offset")
-            place = f.add(offset, str(i % BANKS * self.count))
+            place = f.add(offset, str(i % self.banks * self.count))
             self.guard(table, place, one)
             old = one.load(self.dtype, table.text, place, 1)
             one.store(self.dtype, combined(one, self.step.kind, self.dtype, old, x), table.text, place, 1)

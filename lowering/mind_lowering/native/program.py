@@ -1,24 +1,28 @@
 """
-A function of PTIR as one LLVM module: optimised, fused, planned, each kernel a function, the calls in order in an entry.
+The native target: a function of PTIR as one LLVM module, optimised, fused, planned, each kernel a function, called by an entry.
 
     define i64 @run.main(ptr %buffers)
 
 is the whole program where every op has a native kernel; each op that has none ends one entry, runs on NumPy, and begins the next.
 `%buffers` is a table of addresses: the record of failures, the arena, then inputs, outputs, constants, what was packed once and
 for all, and results of NumPy. The entry gives each kernel the addresses that it works on, so that kernels which differ in nothing
-else are one function.
+else are one function. The pass of the tools stops before the text, and their target prints it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
+from typing import IO
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.utils.target import Target
 
+from mind_dialect.errors import error
 from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp, PtirOp
 from mind_dialect.ptir.types import read_type
@@ -32,31 +36,33 @@ from mind_passes.fusion.fuse_convolutions import fuse_convolutions
 from mind_passes.fusion.select_scatters import select_scatters
 from mind_passes.fusion.unroll_axes import unroll_axes
 from mind_passes.fusion.wrap import is_pointwise_or_reduction
-from mind_passes.ptir.failing import mark_failing, unmark
+from mind_passes.ptir.failing import forget_origins, mark_failing, unmark
 from mind_passes.ptir.recognize import recognize
-from mind_passes.staged import Stage
+from mind_passes.staged import Stage, StagedPass
 
 from .. import launch
+from ..core_to_ptir import replace_body
 from ..launch.assign_memory import Donation, assign_memory
 from ..launch.compute_ops import HostCallOp
 from ..launch.hoist_packing import hoist_packing
 from ..launch.liveness import home, whole
 from ..launch.loop_carried import place_loop_carried
 from ..launch.memory_ops import AllocOp, Space, ViewOp
-from ..outline import drop_barriers, own_module
+from ..outline import drop_barriers, own_functions, own_module
 from ..ptir_optimize import optimize_marked, simplify
 from .attention import find_attention
+from .codegen import Emission
 from .demanded import Demanded
-from .emission import Emission, PlannedFunction
 from .grouping import why_not
+from .host import detect
 from .lowered import Native
 from .memory import ALIGNMENT
-from .plan import memory_type
+from .plan import PlannedFunction, memory_type
 from .planner import Planner
 from .reasons import not_computed
 from .rows.step import is_row_kernel
 from .table import Table
-from .target_info import TargetInfo
+from .target_info import TargetInfo, target_of
 from .views import Buffer, Use
 from .views import whole as whole_view
 
@@ -206,3 +212,80 @@ def lower(
     """Return a function as native code for a kind of machine, `timed` with counters; other arguments are those of `planned`."""
     plan = planned(func, host, donated, fixed)
     return replace(Emission(plan, func.sym_name.data, timed=timed).run(), rejected=tuple(plan.planner.rejected()))
+
+
+def stated(isa: str | None) -> TargetInfo:
+    """Return the target that the option `isa` names, by default this machine; E7001 for an unknown one."""
+    return detect() if isa is None else target_of(isa)
+
+
+def print_module(module: ModuleOp, isa: str | None = None, *, timed: bool = False) -> str:
+    """
+    Return the LLVM IR of every function of a module, each a module of its own, for an `isa`, by default this machine's.
+
+    With `timed`, entries read a clock around each kernel.
+
+    E7001 for an unknown `isa`. E6003 for a dimension without a size: such functions are lowered when a call gives the sizes.
+    """
+    host = stated(isa)
+    texts: list[str] = []
+    for func in functions(module):
+        work = prepared(func, host)
+        if (unsized := dynamic(work)) is not None:
+            message = f"@{func.sym_name.data} has {unsized}, expected sizes; it is lowered when a call gives them"
+            raise error("E6003", message, backend="native")
+        native = lower(work, host, timed=timed)
+        notes = "".join(f"; {ascii(line)[1:-1]}\n" for line in native.explain())
+        texts.append(f"{notes}{native.text}")
+    return "\n".join(texts)
+
+
+@dataclass(frozen=True)
+class LowerToNativePass(StagedPass):
+    """
+    Optimise and fuse the functions of a module for the native target: Core IR is converted, calls are inlined.
+
+    Each `ptir.fusion`, and each op outside of one, is then a kernel. Kernels are for an `isa`, by default that of this machine:
+    `avx512vnni`, `avx512`, `avx2vnni`, `avx2`, `baseline`, `sve256`, `neondot` or `neon`. `launches=true` lowers
+    functions to the `launch` dialect: kernels and calls on assigned memory; E8001 for a dimension without a size.
+    """
+
+    name = "mind-lower-to-native"
+
+    isa: str | None = None
+    launches: bool = False
+
+    def stages(self) -> Sequence[Stage]:
+        return [
+            Stage("mind-convert-to-ptir", lambda module: own_functions(module, "native")),
+            *fusion_stages(stated(self.isa)),
+            Stage("mind-forget-origins", forget_origins),
+            *([Stage("mind-plan-native", lambda module: plan_launches(module, stated(self.isa)))] if self.launches else []),
+        ]
+
+
+def plan_launches(module: ModuleOp, host: TargetInfo) -> None:
+    """Replace each prepared function of a module by the launches that run; E8001 where a dimension has no size."""
+    for func in list(functions(module)):
+        if (unsized := dynamic(func)) is not None:
+            message = f"@{func.sym_name.data} has no launches: {unsized} has a dimension without a size"
+            raise error("E8001", message, name="?", extents=()).at(func, func.name)
+        replace_body(func, planned(func, host).func)
+
+
+@dataclass(frozen=True)
+class NativeTarget(Target):
+    """
+    Print LLVM IR for an instruction set.
+
+    `isa` is `avx512vnni`, `avx512`, `avx2vnni`, `avx2`, `baseline`, `sve256`, `neondot` or `neon`; by default that of this
+    machine. With `timed=true` the entry reads a clock around each kernel, as the code that `mind-run --profile` runs does.
+    """
+
+    name = "mind-native"
+
+    isa: str | None = None
+    timed: bool = False
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        output.write(print_module(module, self.isa, timed=self.timed))

@@ -19,7 +19,7 @@ from .ir import Function
 from .kernel_steps import Draw
 from .kernel_text import argument, fail_where
 from .lanes import Lanes, ones, register
-from .pool.record import Record
+from .record import Record
 from .target_info import TargetInfo
 
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)

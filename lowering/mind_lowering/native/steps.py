@@ -18,8 +18,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from xdsl.ir import SSAValue
+
 from mind_dialect.ptir import PtirOp
 
+from ..launch.limits import Limit
 from . import costs
 from .failures import Failure
 from .memory import Access
@@ -41,6 +44,14 @@ class NativeKernel:
     sites: Sequence[tuple[Failure, int]] = ()
     own: bool = False
     polls: bool = False
+
+
+@dataclass(frozen=True)
+class Limited:
+    """The units of work of a kernel by axis of its grid, and the sizes that limit some of them."""
+
+    grid: Sequence[int]
+    limits: Sequence[tuple[SSAValue, Limit]]
 
 
 class NativeStep(ABC):

@@ -20,7 +20,7 @@ from mind_lowering.kernels import NUMPY
 from mind_lowering.native import Foreign, Native, Reading
 from mind_lowering.native.failures import Failure, FailureSite
 from mind_lowering.native.memory import ALIGNMENT
-from mind_lowering.native.pool.record import Record
+from mind_lowering.native.record import Record
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_lowering.ptir_kernels.indexing import GATHER, SCATTER, broken_promise, out_of_bounds
 

@@ -17,7 +17,7 @@ import numpy as np
 from mind_dialect.errors import error
 from mind_lowering.native.host import this_machine
 from mind_lowering.native.pool.pool import pool_text
-from mind_lowering.native.pool.record import INTERRUPTED, Record, system_of
+from mind_lowering.native.record import INTERRUPTED, Record, system_of
 
 from . import jit
 from .settings import setting

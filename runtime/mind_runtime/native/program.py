@@ -25,7 +25,7 @@ from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_lowering.memory_need import check_need, check_rank
 from mind_lowering.memory_plan import MemoryPlan
 from mind_lowering.native import detect
-from mind_lowering.native.pool.record import Record
+from mind_lowering.native.record import Record
 from mind_lowering.numpy import lowered
 from mind_passes.callees import calls_in
 from mind_passes.dim_names import dims_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mind_dialect.errors import brief, error
-from mind_lowering.native.pool.record import MOST_THREADS
+from mind_lowering.native.record import MOST_THREADS
 
 from .cores import cores
 

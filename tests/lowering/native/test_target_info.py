@@ -11,8 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from machines import THIS
 from mind_lowering.native import TARGETS, host
-from mind_lowering.native.program import lower, prepared
-from mind_lowering.native.target import LowerToNativePass, NativeTarget
+from mind_lowering.native.program import LowerToNativePass, NativeTarget, lower, prepared
 from ptir_evaluator import function_of
 from ptir_forms import attention, layer_norm, program, softmax
 

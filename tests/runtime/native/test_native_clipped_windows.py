@@ -18,12 +18,12 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, UI8, UI16, PtirDType
 from mind_lowering import code_cache as cache
-from mind_lowering.native.clipped_windows import MOST_BORDERS
 from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE
 from mind_lowering.native.program import lower, prepared
 from mind_lowering.native.reductions import end_of
 from mind_lowering.native.slides import MOST_PHASES, Slide
 from mind_lowering.native.target_info import TARGETS
+from mind_lowering.native.window_parts import MOST_BORDERS
 from mind_lowering.ptir_kernels.formats import array_dtype
 from native_text import load_backwards
 from ptir_evaluator import evaluate, function_of

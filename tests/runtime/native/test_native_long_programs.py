@@ -17,7 +17,7 @@ from mind_dialect.errors import MindError
 from mind_dialect.ptir import FusionOp
 from mind_lowering.native import TARGETS, vmath
 from mind_lowering.native import program as lowering
-from mind_lowering.native.emission import MOST_CALLS
+from mind_lowering.native.codegen import MOST_CALLS
 from mind_passes.fusion.grouping import MOST_OPS
 from mind_runtime.collector import collector_paused
 from ptir_evaluator import function_of

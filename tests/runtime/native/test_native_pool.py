@@ -18,7 +18,7 @@ pytest.importorskip("llvmlite")
 from mind_lowering.native import TARGETS
 from mind_lowering.native.host import this_machine
 from mind_lowering.native.pool.pool import pool_text
-from mind_lowering.native.pool.record import INTERRUPTED, MOST_CHUNKS, Record, System, system_of
+from mind_lowering.native.record import INTERRUPTED, MOST_CHUNKS, Record, System, system_of
 from mind_runtime.native import jit, pool
 
 LINUX = system_of(this_machine().triple, "linux")

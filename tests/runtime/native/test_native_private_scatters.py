@@ -17,7 +17,7 @@ from mind_dialect import ptir
 from mind_dialect.program import functions
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import DTYPES
-from mind_lowering.native import TARGETS, private_scatters
+from mind_lowering.native import TARGETS, kernels_scatters
 from mind_lowering.native.kernel_steps import PrivateScatter
 from mind_lowering.native.program import lower, planned, prepared
 from mind_runtime.native import jit
@@ -34,8 +34,8 @@ rng = np.random.default_rng(0)
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give also few updates private tables."""
-    monkeypatch.setattr(private_scatters, "LEAST_PART", 5)
-    monkeypatch.setattr(private_scatters, "LEAST_FOLD", 0)
+    monkeypatch.setattr(kernels_scatters, "LEAST_PART", 5)
+    monkeypatch.setattr(kernels_scatters, "LEAST_FOLD", 0)
 
 
 def segments(kind: str, **changes: Any) -> Callable[..., Any]:
@@ -160,5 +160,5 @@ def test_code_of_each_machine(isa: str) -> None:
 
     steps = [k.step for k in planned(func(), TARGETS[isa]).planner.kernels.values()]
     (step,) = (step for step in steps if isinstance(step, PrivateScatter))
-    assert step.tables.shape == (4, private_scatters.BANKS, 7)
+    assert step.tables.shape == (4, kernels_scatters.BANKS, 7)
     assert jit.assembly(lower(func(), TARGETS[isa]).text, TARGETS[isa])

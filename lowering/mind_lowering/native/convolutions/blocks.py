@@ -12,23 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from mind_dialect import ptir
-
-from ..demanded import shape_of
 from ..slides import Slide
 from ..target_info import TargetInfo
 from .convolution import ENOUGH, Convolution
-
-LONG = 64
-"""Places of a long window, at least."""
-LONGER = 4
-"""So many times as many as it has results, at least."""
-
-
-def is_long(op: ptir.ConvolutionOp) -> bool:
-    """Return whether a window has many more places than results."""
-    taps = prod(shape_of(op.rhs)[:-2])
-    return taps >= max(LONG, LONGER * prod(shape_of(op.result)[1:-1]))
 
 
 def in_blocks(host: TargetInfo, it: Convolution) -> Convolution:

@@ -14,9 +14,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
+from mind_dialect import ptir
 from mind_dialect.ptir.types import Kind, PtirDType
 
 from ...launch.views import Ints
+from ..demanded import shape_of
 from ..memory import Access
 from ..products.chain import BeginFinish, Epilogue
 from ..slides import Slide
@@ -35,6 +37,16 @@ UNIT = 4 << 20
 """Multiplications in a unit of work, about: some 50 microseconds."""
 UNIT_BYTES = 1 << 18
 """Bytes that a unit of work moves, about, where each channel is by itself: as many as the second cache holds."""
+LONG = 64
+"""Places of a long window, at least."""
+LONGER = 4
+"""So many times as many as it has results, at least."""
+
+
+def is_long(op: ptir.ConvolutionOp) -> bool:
+    """Return whether a window has many more places than results; it is then cut into blocks."""
+    taps = prod(shape_of(op.rhs)[:-2])
+    return taps >= max(LONG, LONGER * prod(shape_of(op.result)[1:-1]))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ..patterns import Builder, Operands, moving
 from ..products.chain import Chain, Epilogue, taken_over
 from ..target_info import TargetInfo
 from ..views import View, reshaped
-from .blocks import is_long
+from .convolution import is_long
 from .phases import why_no_phases
 from .plan import Append, accumulator, append, append_by_phases, why_no_convolution
 

@@ -20,7 +20,7 @@ from ...launch.views import Ints
 from ..demanded import shape_of
 from ..slides import MOST_PHASES, Slide, phases_along
 from ..views import View, window
-from .blocks import is_long
+from .convolution import is_long
 
 
 @dataclass(frozen=True)

@@ -27,16 +27,15 @@ from ..kernels_windows import padded
 from ..nest import Axis, axes_of
 from ..patterns import Builder, Operands, moving
 from ..products import cut as products_cut
-from ..products.adding import add_matrices
 from ..products.chain import Epilogue, stored_in
-from ..products.kernels import ProductStep
+from ..products.kernels import ProductStep, add_matrices
 from ..products.product import TOTALS, Product
 from ..reasons import rounded_each_step, unsupported
 from ..slides import Slide
 from ..target_info import TargetInfo
 from ..views import Buffer, Use, View, broadcast, filled, literal_of, whole, window
-from .blocks import in_blocks, is_long
-from .convolution import Convolution, ConvolutionStep, choose
+from .blocks import in_blocks
+from .convolution import Convolution, ConvolutionStep, choose, is_long
 from .phases import Phase, phases_of, why_no_phases
 
 FEW_TILES = 8

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from ..failures import RECORD_NUMBERS
 from ..ir import Function, LlvmModule
+from ..record import BACK, FRONT, INTERRUPTED, Record, System
 from ..timing import emit_clock
-from .record import BACK, FRONT, INTERRUPTED, Record, System
 
 WAIT, WAKE = 128, 129
 """Numbers of Linux: of what to do at a word that threads of one process wait for."""

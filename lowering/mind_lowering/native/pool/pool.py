@@ -23,8 +23,8 @@ from __future__ import annotations
 
 from ..failures import RECORD_NUMBERS
 from ..ir import Function
+from ..record import APART, BACK, CLOSED, FRONT, GLOBALS, LOST, Record, System
 from .chunks import JOB, WAIT, WAKE, Chunks, copied, count_of, exchanged, taken, until
-from .record import APART, BACK, CLOSED, FRONT, GLOBALS, LOST, Record, System
 
 _TURNS = 64
 """So many times a worker looks for work before it looks at the clock."""

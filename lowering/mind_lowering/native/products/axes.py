@@ -23,10 +23,9 @@ from ..demanded import Demanded, Extents, shape_of
 from ..nest import axes_of
 from ..patterns import Builder
 from ..views import Buffer, Use, View, whole
-from .adding import add_matrices
 from .blocked import MOST_ROWS, BlockedWeights
 from .chain import Chain, Epilogue, Prologue, stored_in
-from .kernels import BlockedStep
+from .kernels import BlockedStep, add_matrices
 from .product import TOTALS, Limits, SizeLimit
 
 Axis = tuple[int, tuple[int, ...]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ..failures import RECORD_NUMBERS
+from .failures import RECORD_NUMBERS
 
 
 class Record(IntEnum):
