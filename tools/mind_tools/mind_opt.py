@@ -9,19 +9,18 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import inspect
-import re
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from io import BytesIO
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import IO, Any, ClassVar, TypeVar, cast, get_type_hints
+from typing import IO, Any, ClassVar, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.universe import Universe
-from xdsl.utils.arg_spec import ArgSpec, ArgSpecConvertible, parse_pipeline, parse_spec
+from xdsl.utils.arg_spec import ArgSpec, parse_pipeline, parse_spec
 from xdsl.utils.exceptions import DiagnosticException, ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
@@ -36,11 +35,12 @@ from .command_line import guarded, usage_error
 from .completion import Flag, add_completion
 from .diagnostics import Place, Source, as_coded, explanation, place_of, render
 from .expectations import differences
-from .flags import PASS_ALIASES, fold, unknown, unknown_option
+from .flags import PASS_ALIASES, fold, unknown
 from .frontends import BINARY_READERS, READERS, SUFFIXES, form_of_bytes, read, read_binary, text_of
 from .instrumentation import Instrumentation, add_arguments, write_reproducer
 from .pass_help import completions, details, epilog
 from .roundtrip import check_roundtrip
+from .specifications import instance_of
 from .universe import multiverse, tool_dialects
 
 MAX_ERRORS = 1000
@@ -161,7 +161,7 @@ class MindOptMain(xDSLOptMain):
         spec = parse_spec(self.args.target)
         make = self.available_targets[spec.name]
         if not inspect.signature(make).parameters:  # else it is a function that prints, of xDSL's older kind
-            target = _made("target", cast(Any, make)(), spec)
+            target = instance_of("target", cast(Any, make)(), spec)
             self._binary = target if hasattr(target, "emit_bytes") else None
 
     def instruments(self) -> Instrumentation:
@@ -176,7 +176,7 @@ class MindOptMain(xDSLOptMain):
             pass_class = self.available_passes[spec.name]()
         except ImportError as e:
             raise error("E7004", f"pass {spec.name} cannot be loaded: {e}", stage=spec.name, issue=str(e)) from e
-        return _made("pass", pass_class, spec)
+        return instance_of("pass", pass_class, spec)
 
     # The run
 
@@ -347,34 +347,6 @@ def explain(folded: Sequence[str], known: Universe) -> None:
     if loads and all(load is not None for _, load in loads):
         print("\n".join(details(cast(Any, load)(), title) for title, load in loads), end="")
         raise SystemExit(0)
-
-
-_Made = TypeVar("_Made", bound=ArgSpecConvertible)
-
-
-def _made(what: str, described: type[_Made], spec: ArgSpec) -> _Made:
-    """The pass or target of a specification; E7001 for options that it does not have, or with impossible values."""
-    known = [f.name.replace("_", "-") for f in dataclasses.fields(cast(Any, described)) if f.name != "name"]
-    for given in spec.parameters:
-        if given.replace("_", "-") not in known:
-            raise unknown_option(f"{what} {spec.name}", given, known)
-    try:
-        return described.from_spec(spec)
-    except (ValueError, TypeError) as e:
-        raise error("E7001", f"{what} {spec.name}: {_misfit(described, spec) or e}", option=spec.name) from e
-
-
-def _misfit(described: type[ArgSpecConvertible], spec: ArgSpec) -> str | None:
-    """Return the option that has an illegal value: the one without which the rest is legal."""
-    for name, given in spec.parameters.items():
-        try:
-            described.from_spec(ArgSpec(spec.name, {k: v for k, v in spec.parameters.items() if k != name}))
-        except (ValueError, TypeError):
-            continue
-        expected = re.sub(r"typing\.Literal\[(.*)\]", r"one of \1", str(get_type_hints(described)[name.replace("-", "_")]))
-        shown = expected.removesuffix(" | None").removeprefix("<class '").removesuffix("'>")
-        return f"{name}={','.join(map(str, given))}, expected {shown}"
-    return None
 
 
 _OPTIONS = {

@@ -8,135 +8,33 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
-from mind_dialect.program import functions, functions_called, input_names, value_ids
+from mind_dialect.program import functions, functions_called, input_names
 from mind_dialect.ptir_program import stated_entry
 from mind_dialect.verify import verify
-from mind_dialect.version import __version__
 
 from . import frontends
-from .command_line import guarded, print_error, usage_error
-from .completion import Flag, add_completion
+from .command_line import guarded, print_error
 from .diagnostics import Source
 from .flags import unknown
+from .run_arguments import parse_arguments
+from .run_results import result_names, save, shown
 from .time_limit import seconds_of, time_limit
 
 if TYPE_CHECKING:
-    from mind_runtime import Program, TensorSpec
+    from mind_runtime import Program
 
     from .input_files import Array
-
-EXECUTORS = ("numpy", "native", "cupy", "xla", "onnx", "iree")
-"""The targets that this tool can run on; which of them are there depends on what is installed."""
-DESCRIPTION = "Compile a function of a program and run it."
-EPILOG = """\
-example, with the program of mind-opt --help:
-
-  $ mind-run loss.mlir 'x=[[1, 2, 3], [4, 5, 6]]' w=w.npy
-  out0: f32[] = 16.5
-  $ mind-opt loss.mlir --autodiff | mind-run - --function loss_grad --all random:0
-  $ mind-run loss.mlir --all random:0 w=w.npy --save results
-
-Each input is given as name=value, where the value is one of
-  FILE.npy            an array of exactly the declared dtype and shape
-  FILE.npz            an archive of arrays, of which it is the one of the input's name; FILE.npz:NAME takes another
-  FILE.safetensors    the same
-  FILE.json           nested lists, or an object of them by name
-  a literal           3.0, nan, -inf, [[1, 2], [3, 4]]
-  fill:VALUE          one value everywhere
-  random:SEED         normally distributed floats, integers from 0 to 9; the same on every machine
-Inputs that are not named take the value of --all, so --all weights.npz finds each by its name. A .pt2 file holds its weights.
-
-Functions on sizes and shapes (of the shape dialect) take and return values such as 3, [2, ?], [*] and true.
---memory, --explain, --profile and --trace show more about a run; the targets' settings are in docs/native.md, docs/cupy.md and
-docs/xla.md.
-"""
-
-
-def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
-    """The command line; E7001 and E7003 for what is wrong with it."""
-    parser = argparse.ArgumentParser("mind-run", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        nargs="?",
-        default="-",
-        help="the program, .mlir, .coreir, .ptir, .json, .onnx, .pt2 or .jaxexport; - or absent: stdin",
-    )
-    parser.add_argument("inputs", metavar="NAME=VALUE", nargs="*", help="an input of the function")
-    parser.add_argument("--function", metavar="NAME", help="function to run; needed if the program has several and no ptir.entry")
-    parser.add_argument("--all", metavar="VALUE", help="value of every input that is not named, such as random:0")
-    parser.add_argument(
-        "--target",
-        default="numpy",
-        help="target to run on: numpy (the default), native, cupy, xla, onnx or iree, as in 'cupy{tf32 graph=off}'",
-    )
-    parser.add_argument(
-        "--mesh", metavar="AXES", help="axes of a mesh of devices for the target xla, as in data=4,model=2, or module"
-    )
-    parser.add_argument(
-        "--sharding",
-        metavar="NAME=AXES",
-        action="append",
-        default=[],
-        help="sharding of an input over the mesh: an axis, a+b or _ for each dimension, as in x=data,_",
-    )
-    parser.add_argument(
-        "--threads", metavar="N", help="number of threads of the target native; by default MIND_NUM_THREADS, else one per core"
-    )
-    parser.add_argument(
-        "--specialize",
-        metavar="LIMITS",
-        help="limits on compiling a dynamic program for its sizes, as in 'max_programs=8 background=off'; 'eager' compiles each",
-    )
-    parser.add_argument("--time-limit", metavar="SECONDS", help="end a call that takes longer with E6007; no limit by default")
-    parser.add_argument("--profile", action="store_true", help="show the time, memory traffic and operations of each step")
-    parser.add_argument("--trace", metavar="FILE", type=Path, help="write the profile as a trace for chrome://tracing")
-    parser.add_argument("--explain", action="store_true", help="show kernels, and ops that fall back to the host and why")
-    parser.add_argument(
-        "--save", metavar="DIR", type=Path, help="write each result to DIR/NAME.npy, or all to FILE.npz, instead of printing them"
-    )
-    parser.add_argument(
-        "-f",
-        "--frontend",
-        choices=["mlir", *frontends.READERS, *frontends.BINARY_READERS, *frontends.ORIGINALS],
-        help="format of FILE; by default that of its suffix",
-    )
-    parser.add_argument("--memory", action="store_true", help="show the peak memory, as planned and as measured on the host")
-    parser.add_argument(
-        "--memory-plan",
-        metavar="FILE.svg",
-        type=Path,
-        help="draw offsets of temporaries over time; --memory=FILE.svg does both",
-    )
-    parser.add_argument("--lenient", action="store_true", help="read PTIR without a stated version as the version of these tools")
-    parser.add_argument("--traceback", action="store_true", help="also show the Python traceback of an error")
-    add_completion(parser, lambda: [Flag(("--target",), "what to run on", EXECUTORS, takes=True)])
-    parser.add_argument("-v", "--version", action="version", version=f"mind-run {__version__}")
-    options = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
-    fail = usage_error(parser, lambda: options)
-    setattr(parser, "error", fail)  # noqa: B010, argparse gives no other way short of a subclass
-    given = list(sys.argv[1:] if args is None else args)
-    end = given.index("--") if "--" in given else len(given)
-    for i, text in enumerate(given[:end]):
-        if text.startswith("--memory="):
-            given[i : i + 1] = ["--memory", f"--memory-plan={text.removeprefix('--memory=')}"]
-    return parser.parse_intermixed_args(given)
-
 
 _OF_TENSORS = (
     *("--save", "--memory", "--memory-plan", "--explain", "--profile", "--trace", "--threads", "--time-limit", "--mesh"),
@@ -171,15 +69,8 @@ class Run:
 
             check_steps(program)
         arguments = self.arguments(program)
-        memory: str | None = None
-        results: Any
         with time_limit(limit):
-            if self.args.memory:
-                from .memory_report import measured
-
-                results, memory = measured(program, func, arguments)
-            else:
-                results = program(*arguments)
+            results, memory = self.call(program, func, arguments)
         if self.args.memory_plan is not None:
             from .memory_report import memory_plan
 
@@ -196,6 +87,14 @@ class Run:
             print("\n".join(program.explain()))
         if is_profiled:
             self.profile(program, arguments)
+
+    def call(self, program: Program, func: FuncOp, arguments: Sequence[Array]) -> tuple[Any, str | None]:
+        """Return the results of one call, and what `--memory` reports of it."""
+        if not self.args.memory:
+            return program(*arguments), None
+        from .memory_report import measured
+
+        return measured(program, func, arguments)
 
     def shardings(self, func: FuncOp) -> dict[str, str] | None:
         """
@@ -331,67 +230,6 @@ def signature(program: Program) -> str:
     from .input_files import type_text
 
     return ", ".join(f"{spec.name}: {type_text(spec)}" for spec in program.inputs) or "no inputs"
-
-
-def result_names(func: FuncOp) -> list[str]:
-    """
-    A name for each result, all different: that of the value in the text, `grad_x` for a gradient, else `out0` and so on.
-
-    Names hold letters, digits, `_`, `.` and `-` only, so that they can be file names.
-    """
-    last = func.body.block.last_op
-    values = tuple(last.operands) if last is not None else ()
-    gradients = func.attributes.get("mind.grad_wrt")
-    wrt = list[Any](gradients.get_values()) if isinstance(gradients, DenseArrayBase) else []
-    inputs = input_names(func)
-    first = len(values) - len(wrt)
-    names: list[str] = []
-    for i, value in enumerate(values):
-        hint = value.name_hint
-        if i >= first:
-            hint = f"grad_{_differentiated(func, inputs, wrt[i - first])}"
-        name = re.sub(r"[^\w.-]", "_", hint, flags=re.ASCII).lstrip(".-") if hint else ""
-        candidates = chain([name[:80]] if name else [], [f"out{i}"], (f"out{i}.{j}" for j in count(1)))
-        names.append(next(candidate for candidate in candidates if candidate not in names))
-    return names
-
-
-def _differentiated(gradient: FuncOp, inputs: Sequence[str], place: int) -> str:
-    """The name of the value with ValueId `place` in the function whose gradient this is; the number of one without a name."""
-    if place < len(inputs):
-        return inputs[place]
-    primal = gradient.attributes.get("mind.grad_of")
-    module = gradient.parent_op()
-    if isinstance(primal, SymbolRefAttr) and isinstance(module, ModuleOp):
-        for func in functions_called(module, primal.string_value()):
-            ids = value_ids(func.body.block) if len(func.body.blocks) == 1 else {}
-            return next((x.name_hint for x, i in ids.items() if i == place), None) or str(place)
-    return str(place)
-
-
-def shown(name: str, spec: TensorSpec, array: Array) -> str:
-    """A result as text."""
-    import numpy as np
-
-    text = np.array2string(array, separator=", ", threshold=1000, max_line_width=110)
-    return f"{name}: {spec} =" + ("\n" if "\n" in text else " ") + text
-
-
-def save(path: Path, results: Mapping[str, Array]) -> None:
-    """Write results into the folder `path`, a file each, or into one archive; the folder is made if need be."""
-    import numpy as np
-
-    (folder := path.parent if path.suffix == ".npz" else path).mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".npz":
-        with zipfile.ZipFile(
-            path, "w"
-        ) as archive:  # what np.savez would do, but that it takes a result called `file` for its own
-            for name, array in results.items():
-                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                    np.lib.format.write_array(cast(Any, file), array, allow_pickle=False)
-        return
-    for name, array in results.items():
-        np.save(folder / f"{name}.npy", array, allow_pickle=False)
 
 
 def main(args: Sequence[str] | None = None) -> None:
