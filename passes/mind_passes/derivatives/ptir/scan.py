@@ -3,13 +3,15 @@ The derivatives of `ptir.scan`.
 
 Reverse: a scan over the steps from the last to the first. It carries the adjoints of the carried values; what a step needs of the
 forward run is saved once per step as further stacked outputs of the forward scan, unless it is a scanned input, the same in each
-step, or cheap to compute again (see `residuals`). `ptir.checkpoint` on the scan saves the carried values only, `every-N` and
+step, or cheap to compute again (see `residuals`). Adjoints of invariant carries that sum products over the steps are computed
+behind it, as products over all steps (see `summed`). `ptir.checkpoint` on the scan saves the carried values only, `every-N` and
 `sqrt` save them only every so many steps (see `checkpoint`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
@@ -20,12 +22,14 @@ from mind_dialect.ptir.types import read_type, tensor_type
 from ...loop_options import CHECKPOINT
 from ...ptir import construct
 from ...ptir.building import substitute
-from ...residuals import Cut, cut
+from ...ptir.weight import bytes_of
+from ...residuals import PLAIN, VIEWS, Cut, cut
 from ..dependence import bits, loop_flows
 from ..rules import Value, can_vary
 from ..walks import Flows, Forward, Reverse, Whole, WholeForward
 from .bodies import BodyGradient, body_gradient, finish, or_zeros, types_of, with_arguments
 from .checkpoint import checkpointed
+from .summed import IterationSum, is_worth, iteration_sum
 
 
 def flows(of: Flows, op: ScanOp) -> list[int]:
@@ -74,25 +78,64 @@ class _BackwardScan:
         """The results of the body that have adjoints: carried values first."""
         self.moving = [j for j in self.seeded if j < self.carries]
         self.body: BodyGradient = body_gradient(sweep, body, self.active, self.seeded)
+        self.scanned = [i for i in range(self.carries, len(self.operands)) if self.body.adjoints[i] is not None]
+        self.sums: dict[int, IterationSum] = {}
+        """By carry, the adjoints that are computed behind the backward scan, which does not carry them."""
 
     def run(self, *, everything: bool) -> list[Value | None]:
         """Replace the forward scan by one that saves the residuals, and append the backward scan."""
-        block, carries = self.body.block, self.carries
-        scanned = [i for i in range(carries, len(self.operands)) if self.body.adjoints[i] is not None]
-        results = [self.body.adjoint(i) for i in [*self.moving, *scanned]]
-        if not results:
+        self._find_sums(frugal=everything)
+        block, body = self.body.block, self.body
+        results = [body.adjoint(i) for i in [*self.moving, *self.scanned]]
+        if not results and not self.sums:
             return [None] * len(self.operands)
+        summed = list(dict.fromkeys(x for found in self.sums.values() for x in found.operands))
         constant = {block.args[i] for i in self.invariant}
-        free = constant | set(block.args[carries : len(self.operands)])
-        found = cut(block, self.body.end, results, self.body.gs, at_hand=free, invariant=constant, everything=everything)
+        free = constant | set(block.args[self.carries : len(self.operands)])
+        wanted = [*results, *summed]
+        found = cut(block, body.end, wanted, body.gs, at_hand=free, invariant=constant, everything=everything)
         stacks = self._forward(found)
-        made, moved = self._backward(found, results, stacks)
+        whole = {x: stacks[x] if x in stacks else self._scanned(x) for x in found.residuals if x not in constant}
+        seeds = zip(body.gs, self.seeded, strict=True)
+        whole |= {x: g for x, j in seeds if j >= self.carries and (g := self.gs[j]) is not None}
+        results += [x for x in summed if x not in whole and x not in results[len(self.moving) :]]
         x_adjs: list[Value | None] = [None] * len(self.operands)
-        for i, x_adj in zip(self.moving, made.results, strict=False):
-            x_adjs[i] = x_adj
-        for i, x_adj in zip(scanned, made.results[moved:], strict=True):
-            x_adjs[i] = self._reversed(x_adj)
+        if results:
+            made, moved = self._backward(_without_idle(found, results), results, stacks)
+            for i, x_adj in zip(self.moving, made.results, strict=False):
+                x_adjs[i] = x_adj
+            flipped = [self._reversed(x_adj) for x_adj in made.results[moved:]]
+            for i, x_adj in zip(self.scanned, flipped, strict=False):
+                x_adjs[i] = x_adj
+            whole |= dict(zip(results[len(self.moving) :], flipped, strict=True))
+        for j, found_sum in self.sums.items():
+            x_adjs[j] = found_sum.over_iterations(self.sweep.block, whole, self.gs[j])
         return x_adjs
+
+    def _find_sums(self, *, frugal: bool) -> None:
+        """Take adjoints of invariant carries out of the body that `summed` computes; `frugal`, those that take no memory."""
+        block, body = self.body.block, self.body
+        arguments = block.args[: len(self.operands)]
+        constant = {arguments[i] for i in self.invariant}
+        at_hand: set[SSAValue] = {x for x in arguments if x not in constant}
+        at_hand |= {x for i in self.scanned if (x := body.adjoints[i]) is not None}
+        at_hand |= {g for g, j in zip(body.gs, self.seeded, strict=True) if j >= self.carries}
+        for op in () if frugal else block.ops:
+            if op is body.end:
+                break
+            at_hand.update(() if isinstance(op, (*VIEWS, *PLAIN)) else op.results)
+        slices = (*arguments[self.carries :], *body.end.operands[self.carries :])
+        largest = 0 if frugal else max(map(bytes_of, slices), default=0)
+        for g, j in zip(tuple(body.gs), tuple(self.seeded), strict=True):
+            total = body.adjoints[j] if j in self.invariant else None
+            found = None if total is None else iteration_sum(total, g)
+            if found is not None and constant.isdisjoint(found.operands) and is_worth(found, at_hand, largest):
+                found.take_out()
+                self.sums[j] = found
+                self.seeded.remove(j)
+                self.moving.remove(j)
+                body.gs.remove(g)
+                block.erase_arg(g)
 
     def _is_free(self, x: SSAValue) -> bool:
         """Return whether a residual needs no saving: an invariant, or a slice of a scanned input."""
@@ -181,6 +224,16 @@ class _BackwardScan:
     def _stacked_type(self, x: SSAValue) -> Attribute:
         dtype, shape = read_type(x.type)
         return tensor_type(dtype, (self._length(), *shape))
+
+
+def _without_idle(found: Cut, results: Sequence[SSAValue]) -> Cut:
+    """Return a cut without the residuals that nothing in its backward part uses."""
+    idle = {x for x in found.residuals if found.became[x].first_use is None and x not in results}
+    for x in idle:
+        argument = found.became[x]
+        assert isinstance(argument, BlockArgument)
+        found.backward.erase_arg(argument)
+    return replace(found, residuals=[x for x in found.residuals if x not in idle])
 
 
 def tangents(walk: Forward, op: ScanOp, ts: Sequence[SSAValue | None]) -> list[Value | None]:
