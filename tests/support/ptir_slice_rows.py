@@ -24,6 +24,18 @@ def cut(starts: str, sizes: str, source: str, dtype: str = "f32") -> str:
     return f"%r = ptir.slice %a starts = [{starts}] sizes = [{sizes}] : tensor<{source}x{dtype}>{arrow}"
 
 
+def pads(*starts: int, tree: str = "add %x1, %y1; add %s1, %z1", value: str = "0.0", dtype: str = "f32") -> str:
+    """`%x`, `%y` and `%z` of `XYZ` from these columns on in zeros of 4x9, and a sum of them."""
+    lines = [
+        f"%{name}1 = ptir.pad %{name} low = [0, {start}] high = [0, {9 - start - n}] interior = [0, 0] pad_value = {value} : {dtype}"
+        f" : tensor<4x{n}x{dtype}> -> tensor<4x9x{dtype}>"
+        for name, start, n in zip("xyz", starts, (2, 3, 4), strict=True)
+    ]
+    names = [f"s{i + 1}" for i in range(tree.count(";"))] + ["r"]
+    sums = [f"%{name} = ptir.{line.strip()} : tensor<4x9x{dtype}>" for name, line in zip(names, tree.split(";"), strict=True)]
+    return "; ".join((*lines, *sums))
+
+
 def constants(first: str, second: str, *, c: int = 100, d: int = 100, dtype: str = "si8") -> str:
     """Two binary ops, `first` of `%x` and `%c`, `second` of `%a` and `%d`, in the order of their texts."""
     return (
@@ -176,6 +188,30 @@ SLICE_ROWS: tuple[Row, ...] = (
             + "%r = ptir.pad %a low = [0, 1] high = [2, 0] interior = [0, 0] pad_value = -0.0 : f32 : tensor<8x8xf32> -> tensor<10x9xf32>",
             padded("1, 2", "3, 0", "8x8")
             + "%r = ptir.pad %a low = [0, 0] high = [0, 0] interior = [1, 0] pad_value = 2.0 : f32 : tensor<8x8xf32> -> tensor<15x8xf32>",
+        ),
+    ),
+    Row(
+        "sum_of_pads",
+        XYZ,
+        (
+            pads(0, 2, 5),
+            pads(7, 4, 0),
+            pads(4, 6, 0, tree="add %z1, %x1; add %y1, %s1"),
+            XYZ.replace("f32", "si8") + " | " + pads(0, 2, 5, value="0", dtype="si8"),
+            XYZ.replace("f32", "f16") + " | " + pads(0, 2, 5, dtype="f16"),
+        ),
+        (
+            pads(0, 2, 4),
+            pads(0, 1, 5),
+            pads(0, 2, 5, value="-0.0"),
+            pads(0, 2, 5, tree="add %x1, %y1; sub %s1, %z1"),
+            pads(0, 2, 5, tree="add %x1, %y1; add %s1, %z1; add %s2, %x1"),
+            pads(0, 2, 5, tree="add %x1, %y1; add %s1, %z1; mul %s2, %s1"),
+            pads(0, 2, 5, tree="add %x1, %y1; add %s1, %s1"),
+            "%x: tensor<4x2xf32>, %y: tensor<2x3xf32>"
+            " | %a = ptir.pad %x low = [0, 0] high = [0, 1] interior = [0, 0] pad_value = 0.0 : f32 : tensor<4x2xf32> -> tensor<4x3xf32>;"
+            " %b = ptir.pad %y low = [2, 0] high = [0, 0] interior = [0, 0] pad_value = 0.0 : f32 : tensor<2x3xf32> -> tensor<4x3xf32>;"
+            " %r = ptir.add %a, %b : tensor<4x3xf32>",
         ),
     ),
     Row(

@@ -56,14 +56,14 @@ from mind_dialect.ptir import (
 )
 
 from ..building import Rule
-from . import casts, constants, contraction, elementwise, integers, slices, structural
+from . import casts, constants, contraction, elementwise, integers, pads, slices, structural
 
 RULES: dict[type[PtirOp], tuple[Rule, ...]] = {
     NegOp: (elementwise.neg_neg,),
     AbsOp: (elementwise.abs_of_sign,),
     **dict.fromkeys((ErfOp, ErfInvOp, TanhOp, SinOp, CbrtOp), (elementwise.odd_function,)),
     CosOp: (elementwise.even_function,),
-    AddOp: (elementwise.add_zero, elementwise.add_neg, integers.sum_of_constants),
+    AddOp: (elementwise.add_zero, elementwise.add_neg, integers.sum_of_constants, pads.sum_of_pads),
     SubOp: (
         elementwise.sub_zero,
         elementwise.sub_neg,

@@ -102,6 +102,22 @@ func.func @pad_of_pad(%x: tensor<4xf32>) -> tensor<13xf32> {
   func.return %q : tensor<13xf32>
 }
 
+// The gradient of slices that fill an array. Adding +0 keeps -0 out of the result, as the sum did.
+// CHECK-LABEL: func.func @sum_of_pads
+// CHECK-SAME:    (%[[X:.*]]: tensor<3xf32>, %[[Y:.*]]: tensor<2xf32>)
+// CHECK-NEXT:    %[[Z:.*]] = ptir.constant fill 0.0 : tensor<3xf32>
+// CHECK-NEXT:    %[[A:.*]] = ptir.add %[[X]], %[[Z]] : tensor<3xf32>
+// CHECK-NEXT:    %[[O:.*]] = ptir.constant fill 0.0 : tensor<2xf32>
+// CHECK-NEXT:    %[[B:.*]] = ptir.add %[[Y]], %[[O]] : tensor<2xf32>
+// CHECK-NEXT:    %[[C:.*]] = ptir.concat %[[A]], %[[B]] axis = 0
+// CHECK-NEXT:    func.return %[[C]]
+func.func @sum_of_pads(%x: tensor<3xf32>, %y: tensor<2xf32>) -> tensor<5xf32> {
+  %p = ptir.pad %x low = [0] high = [2] interior = [0] pad_value = 0.0 : f32 : tensor<3xf32> -> tensor<5xf32>
+  %q = ptir.pad %y low = [3] high = [0] interior = [0] pad_value = 0.0 : f32 : tensor<2xf32> -> tensor<5xf32>
+  %s = ptir.add %q, %p : tensor<5xf32>
+  func.return %s : tensor<5xf32>
+}
+
 // Integers wrap, floats round.
 // CHECK-LABEL: func.func @sum_of_constants
 // CHECK-SAME:    (%[[X:.*]]: tensor<4xsi8>, %[[Y:.*]]: tensor<4xf32>)
