@@ -171,10 +171,13 @@ class MulOp(BinaryOp):
 
 
 class DivisionOp(BinaryOp, ABC):
-    """A binary op that fails for integers on a zero `rhs`: E8004."""
+    """A binary op that fails for integers on a zero `rhs`, unless that is a constant of another number: E8004."""
 
     def can_fail(self) -> bool:
-        return self.operand_spec(0).dtype.kind in (Kind.SIGNED, Kind.UNSIGNED)
+        if self.operand_spec(0).dtype.kind not in (Kind.SIGNED, Kind.UNSIGNED):
+            return False
+        divisor = self.operands[1].owner
+        return not (isinstance(divisor, ConstantOp) and divisor.literal.is_fill and any(divisor.literal.data.data))
 
 
 @irdl_op_definition

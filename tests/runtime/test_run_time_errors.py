@@ -348,3 +348,33 @@ def test_the_ops_that_can_fail_are_those_of_kernels() -> None:
                 assert bool(sites_of(op)) == (can_fail(op) and type(op) not in LIBRARY), op.name
                 seen.add(op.OPCODE)
     assert {op.OPCODE for op in failing} <= seen
+
+
+@pytest.mark.parametrize("code", ["div", "remainder"])
+@pytest.mark.parametrize("target", ["numpy", "native"])
+def test_division_by_a_constant(code: str, target: str) -> None:
+    """By a number but 0 it does not fail, so it is erased where nothing reads it; by 0, or by several numbers, it stays."""
+
+    def run(divisor: str) -> Any:
+        return compiled(
+            f"""module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+  func.func @f(%x: tensor<2xsi32>) -> tensor<2xsi32> {{
+    %c = ptir.constant {divisor} : tensor<2xsi32>
+    %dead = ptir.{code} %x, %c : tensor<2xsi32>
+    %y = ptir.neg %x : tensor<2xsi32>
+    func.return %y : tensor<2xsi32>
+  }}
+}}""",
+            target,
+        )
+
+    x = np.array([5, -7], np.int32)
+    for divisor in ("fill 3", "fill -1", "[3, 4]"):
+        np.testing.assert_array_equal(run(divisor)(x), -x)
+    for divisor in ("fill 0", "[3, 0]"):
+        found = outcome(run(divisor), x)
+        assert isinstance(found, tuple)
+        assert found[0] == "E8004"
+    if target == "native":
+        assert not any(code in line for line in run("fill 3").explain())
+        assert any(code in line for line in run("[3, 4]").explain())

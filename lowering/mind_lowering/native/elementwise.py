@@ -139,7 +139,8 @@ def _checked_divisor(s: EmissionSite, v: Operands) -> tuple[str, str]:
     """The divisor without zeros and, of signed numbers, without -1, and where it was -1."""
     lanes, one = s.lanes, s.lanes.number(s.type, 1)
     is_zero = lanes.compare("icmp eq", s.type, v[1], lanes.number(s.type, 0))
-    fail_where(lanes, s.sites, is_zero, Failure.DIVISION, s.op, [(s.type, v[0], s.is_signed)])
+    if s.op.can_fail():
+        fail_where(lanes, s.sites, is_zero, Failure.DIVISION, s.op, [(s.type, v[0], s.is_signed)])
     safe, is_minus_one = lanes.select(is_zero, s.type, one, v[1]), ""
     if s.is_signed:
         is_minus_one = lanes.compare("icmp eq", s.type, v[1], lanes.number(s.type, -1))

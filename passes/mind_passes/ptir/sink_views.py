@@ -7,10 +7,14 @@ one number, and vectors repeated along the other axes: `f(v(x), v(y)) = v(f(x, y
 - `transpose(f(transpose(x, p)), q) = transpose(f(x), p[q])`, nothing if that is the identity, and so for reshapes;
 - `reduce(f(transpose(x, p)), axes) = reduce(f(x), p[axes])`, where the remaining axes keep their order; of a reshape where all
   axes are reduced. Not for sums of floats, whose order of additions would change;
-- `dot(f(transpose(x, p)), b) = dot(f(x), b)` with the axes renamed, where the free axes keep their order.
+- `dot(f(transpose(x, p)), b) = dot(f(x), b)` with the axes renamed, where the free axes keep their order;
+- `win(f(transpose(x, p))) = transpose(win(f(x)), p)`, where `win(y) = take(reshape(y), window_arg(y))` is the first extreme of
+  each window: windows with several places along axes that keep their order, so that of equals the same one is first, each with
+  an element that is not padding. The index is of `y`, so nothing else may use it.
 
 All values between the views are used by nothing else, and one view at least has no use left: each application takes a view away
-and adds none, so that the pass ends. All shapes are static. Each op is between views for one op after it at most: linear.
+and adds none, or moves it behind a `take`, so that the pass ends. All shapes are static.
+Each op is between views for one op after it at most: linear.
 """
 
 from __future__ import annotations
@@ -26,7 +30,18 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import FUSIBLE, BroadcastToOp, ConstantOp, DotGeneralOp, PtirOp, ReduceOp, ReshapeOp, TransposeOp
+from mind_dialect.ptir import (
+    FUSIBLE,
+    BroadcastToOp,
+    ConstantOp,
+    DotGeneralOp,
+    PtirOp,
+    ReduceOp,
+    ReshapeOp,
+    TakeOp,
+    TransposeOp,
+    WindowArgOp,
+)
 from mind_dialect.ptir.types import Kind, tensor_type
 
 from .building import axes_of_reduction, constant, in_place_of, insert_new, is_plain, of_one_shape, spec_of, substitute
@@ -44,7 +59,9 @@ def sink_views(root: Operation) -> bool:
     """Sink views inside `root` where that takes one away; whether any was."""
     changed = False
     for op in tuple(walk(root)):
-        if isinstance(op, TransposeOp | ReshapeOp | ReduceOp | DotGeneralOp) and is_plain(op) and not is_marked(op):
+        if isinstance(op, TakeOp):
+            changed |= _absorb_into_windows(op)
+        elif isinstance(op, TransposeOp | ReshapeOp | ReduceOp | DotGeneralOp) and is_plain(op) and not is_marked(op):
             changed |= any([_absorb(op, i) for i in range(len(op.operands))]) if isinstance(op, DotGeneralOp) else _absorb(op, 0)
     return changed
 
@@ -75,10 +92,10 @@ def _uses(value: SSAValue) -> int:
     return count
 
 
-def _between(target: Target, operand: int, kind: type[TransposeOp | ReshapeOp]) -> _Between | None:
-    """Return the ops between views of a kind and an operand of `target`, if that is elementwise and has no other user."""
+def _between(target: PtirOp, used: Sequence[SSAValue], kind: type[TransposeOp | ReshapeOp]) -> _Between | None:
+    """Return the ops between views of a kind and a value, once for each use, if it is elementwise and has no other user."""
     found, counts = _Between(kind), dict[SSAValue, int]()
-    pending, stack = 0, [target.operands[operand]]
+    pending, stack = 0, list(used)
     while stack:
         value = stack.pop()
         owner = value.owner
@@ -101,7 +118,7 @@ def _between(target: Target, operand: int, kind: type[TransposeOp | ReshapeOp]) 
                 pending -= 1
                 found.ops.append(owner)
                 stack += owner.operands
-    if pending or not found.views or not (found.ops or isinstance(target, ReduceOp)):
+    if pending or not found.views or not (found.ops or isinstance(target, ReduceOp | TakeOp)):
         return None
     if not all(_can_repeat(v, found) for v in found.repeated):
         return None
@@ -158,9 +175,9 @@ def _repeat(value: SSAValue, found: _Between) -> Operation:
 def _absorb(op: Target, operand: int) -> bool:
     """Sink the views before an operand of `op` into it; whether there were any."""
     kind = ReshapeOp if isinstance(op, ReshapeOp) or _reduces_all(op) else TransposeOp
-    found = _between(op, operand, kind)
+    found = _between(op, [op.operands[operand]], kind)
     if found is None and isinstance(op, ReduceOp) and kind is ReshapeOp:
-        found = _between(op, operand, TransposeOp)
+        found = _between(op, [op.operands[operand]], TransposeOp)
     if found is None:
         return False
     made = _without(op, operand, found)
@@ -179,6 +196,47 @@ def _absorb(op: Target, operand: int) -> bool:
         substitute(op, made)
     _erase(found)
     return True
+
+
+def _absorb_into_windows(op: TakeOp) -> bool:
+    """Sink the transposes before the first extremes of windows behind them; whether there were any."""
+    search, flat = op.operands[1].owner, op.operands[0].owner
+    if not isinstance(search, WindowArgOp) or not isinstance(flat, ReshapeOp) or search.x is not flat.x:
+        return False
+    block = op.parent
+    if not search.parent is flat.parent is block or len(spec_of(flat.result).shape) != 1 or not _has_winners(search):
+        return False
+    if not isinstance(block, Block) or any(_uses(v.result) != 1 for v in (search, flat)):
+        return False
+    found = _between(op, [search.x, search.x], TransposeOp)
+    if found is None or not found.dies:
+        return False
+    perm, values = found.key, search.values()
+    inner = [axis for axis, n in zip(perm, values["window_dims"], strict=True) if n > 1]
+    if inner != sorted(inner):
+        return False
+    axes = ("window_dims", "strides", "padding", "window_dilation")
+    moved = {name: tuple(values[name][perm.index(a)] for a in range(len(perm))) for name in axes}
+    shape = tuple(cast(Shape, spec_of(search.result).shape)[perm.index(a)] for a in range(len(perm)))
+    x, dtype = _rebuilt(found, search.x), spec_of(op.result).dtype
+    index_type = tensor_type(spec_of(search.result).dtype, shape)
+    index = in_place_of(search, WindowArgOp, x, type=index_type, **_with(values, moved))
+    view = in_place_of(flat, ReshapeOp, x, new_shape=flat.values()["new_shape"])
+    value = in_place_of(op, TakeOp, view.result, index.result, type=tensor_type(dtype, shape))
+    made = in_place_of(op, TransposeOp, value.result, perm=perm)
+    insert_new(value, op, block)
+    substitute(op, made)
+    for old in (search, flat):
+        block.erase_op(old)
+    _erase(found)
+    return True
+
+
+def _has_winners(op: WindowArgOp) -> bool:
+    """Return whether each window surely holds an element that is not padding, so that its index is one."""
+    shape, values = spec_of(op.x).shape, op.values()
+    each = zip(shape, values["window_dims"], values["padding"], values["window_dilation"], strict=True)
+    return all(n != 0 and max(low, high) < k and 1 in (k, d) for n, k, (low, high), d in each)
 
 
 def _is_identity(op: TransposeOp | ReshapeOp) -> bool:

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from counting import calls
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import ReshapeOp, TransposeOp
+from mind_dialect.ptir import ReshapeOp, TransposeOp, WindowArgOp
 from mind_dialect.verify import verify
 from mind_lowering.ptir_optimize import optimize
 from mind_passes.ptir.sink_views import MOST_USES, sink_views
@@ -169,3 +169,98 @@ def test_values_of_many_users_stay_where_they_are(users: int) -> None:
     assert sink_views(sunk) == (users <= MOST_USES)
     verify(sunk)
     assert all(map(same_bits, evaluate(function_of(sunk), [x]), expected))
+
+
+WINNERS = {
+    "x": "tensor<2x6x5x3xf32>",
+    "perm": [0, 3, 1, 2],
+    "padding": [[0, 0], [0, 0], [1, 0], [1, 1]],
+    "between": "%v = ptir.abs %t : {v}",
+    "used": "",
+    "results": "%y",
+    "types": "{y}",
+}
+"""A max pool, channels first, of ops on an image whose channels are last."""
+
+
+def winners(**changed: object) -> ModuleOp:
+    """The values of first extremes of windows, changed here and there."""
+    parts = {**WINNERS, **changed}
+    source, perm = (2, 6, 5, 3), parts["perm"]
+    assert isinstance(perm, list)
+    shape = [source[p] for p in perm]
+    padding, window, strides = parts["padding"], parts.get("window", [1, 1, 3, 2]), [1, 1, 2, 1]
+    assert isinstance(padding, list)
+    assert isinstance(window, list)
+    places = [(n + sum(p) - k) // s + 1 for n, p, k, s in zip(shape, padding, window, strides, strict=True)]
+    named = {
+        "v": f"tensor<{'x'.join(map(str, shape))}xf32>",
+        "y": f"tensor<{'x'.join(map(str, places))}xf32>",
+        "i": f"tensor<{'x'.join(map(str, places))}xsi64>",
+        "f": "tensor<180xf32>",
+    }
+    options = f"window_dims = {window} strides = {strides} padding = {padding} window_dilation = [1, 1, 1, 1]"
+    text = f"""module attributes {{{{ptir.spec_version = "ptir.v0.4"}}}} {{{{
+  func.func @f(%x: {parts["x"]}) -> ({parts["types"]}) {{{{
+    %t = ptir.transpose %x perm = {perm} : {parts["x"]} -> {{v}}
+    {parts["between"]}
+    %i = ptir.window_arg %v kind = max {options} output_dtype = si64 : {{v}} -> {{i}}
+    %flat = ptir.reshape %v new_shape = [180] : {{v}} -> {{f}}
+    %y = ptir.take %flat, %i : ({{f}}, {{i}}) -> {{y}}
+    {parts["used"]}
+    func.return {parts["results"]} : {parts["types"]}
+  }}}}
+}}}}"""
+    module = parse(text.format(**named))
+    verify(module)
+    return module
+
+
+def images() -> list[np.ndarray]:
+    """Images with equal elements, zeros of both signs, infinities and NaN."""
+    rng = np.random.default_rng(1)
+    x = rng.choice(
+        np.array([0.0, -0.0, 1, -1, -np.inf, np.inf, np.nan], np.float32), (2, 6, 5, 3), p=[0.3, 0.3, 0.1, 0.1, 0.1, 0.05, 0.05]
+    )
+    return [x]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"between": "%u = ptir.exp %t : {v} %v = ptir.mul %u, %t : {v}"},
+        {"perm": [3, 0, 1, 2], "padding": [[0, 0], [0, 0], [2, 2], [0, 1]]},
+        {"perm": [1, 3, 0, 2], "window": [1, 1, 1, 2], "padding": [[0, 0], [0, 0], [0, 0], [1, 1]]},
+        {"used": "%z = ptir.neg %y : {y}", "results": "%y, %z", "types": "{y}, {y}"},
+    ],
+)
+def test_first_extremes_are_found_before_a_transpose(changed: dict[str, object]) -> None:
+    module = winners(**changed)
+    expected = evaluate(function_of(module), images())
+    sunk = module.clone()
+    assert sink_views(sunk)
+    verify(sunk)
+    assert not sink_views(sunk.clone())
+    ops = [op for op in walk(sunk) if isinstance(op, WindowArgOp | TransposeOp)]
+    assert isinstance(ops[-1], TransposeOp)
+    assert tuple(ops[-2].operands[0].type.get_shape()) == (2, 6, 5, 3)
+    assert all(map(same_bits, evaluate(function_of(sunk), images()), expected))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param({"perm": [0, 3, 2, 1], "padding": [[0, 0]] * 4}, id="another order of windowed axes"),
+        pytest.param({"results": "%y, %i", "types": "{y}, {i}"}, id="the index is a result"),
+        pytest.param({"results": "%y, %v", "types": "{y}, {v}"}, id="the operand is a result"),
+        pytest.param({"results": "%y, %flat", "types": "{y}, {f}"}, id="the flattened operand is a result"),
+        pytest.param({"results": "%y, %t", "types": "{y}, {v}"}, id="the view is a result"),
+        pytest.param({"padding": [[0, 0], [0, 0], [3, 0], [0, 0]]}, id="windows of padding alone"),
+        pytest.param({"padding": [[0, 0], [0, 0], [0, 0], [0, 2]]}, id="windows of padding alone, behind"),
+        pytest.param({"between": "%v = ptir.reverse %t axes = [1] : {v}"}, id="an op that is not elementwise"),
+    ],
+)
+def test_first_extremes_stay(changed: dict[str, object]) -> None:
+    module = winners(**changed)
+    assert not sink_views(module)
