@@ -18,7 +18,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from mind_dialect import ptir
 from mind_dialect.elements import Number
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp, bitcast_ops
-from mind_dialect.ptir.types import I1, SI32, SI64, Kind, PtirDType, TensorSpec, read_type
+from mind_dialect.ptir.types import I1, SI8, SI32, SI64, Kind, PtirDType, TensorSpec, read_type
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
 
 from .unsupported import Refused
@@ -191,6 +191,14 @@ class Lander:
         if not any(low) and not any(high) and not any(between):
             return x
         return self.emit(ptir.PadOp, x, low=tuple(low), high=tuple(high), interior=between, pad_value=value)
+
+    def size(self, dim: Dim) -> SSAValue:
+        """A size as si64 of rank 0, also one that only a run tells. Raises `Refused` for one that is not known."""
+        if isinstance(dim, int):
+            return self.fill(dim, SI64)
+        if dim == UNKNOWN:
+            raise Refused("a number that follows from sizes in a way that has no form here", "give the program static shapes")
+        return self.emit(ptir.DimensionSizeOp, self.emit(ptir.IotaOp, shape=(dim,), dtype=SI8, axis=0), axis=0)
 
     # Arithmetic
 

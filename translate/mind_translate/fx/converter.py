@@ -15,7 +15,7 @@ from typing import Any, Concatenate
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir.types import F32, I1, SI8, SI64, Kind, PtirDType, TensorSpec
+from mind_dialect.ptir.types import F32, I1, SI64, Kind, PtirDType, TensorSpec
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
 
 from ..landing import INTEGER_KINDS, Lander
@@ -85,12 +85,6 @@ class AtenConverter(Lander):
         wrapped = int(value) % (1 << dtype.bits)
         signed = dtype.kind is Kind.SIGNED and wrapped >= 1 << (dtype.bits - 1)
         return self.fill(wrapped - (1 << dtype.bits) if signed else wrapped, dtype, shape)
-
-    def size(self, dim: str) -> SSAValue:
-        """A size that only a run tells, as si64 of rank 0."""
-        if dim == UNKNOWN:
-            raise Refused("a number that follows from sizes in a way that has no form here", "give the program static shapes")
-        return self.emit(ptir.DimensionSizeOp, self.emit(ptir.IotaOp, shape=(dim,), dtype=SI8, axis=0), axis=0)
 
     def tensor(self, x: Operand, dtype: PtirDType, shape: Dims | None = None) -> SSAValue:
         """A value, or a number, in `dtype`; with `shape` also broadcast to it."""

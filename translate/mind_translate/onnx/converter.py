@@ -21,7 +21,7 @@ from mind_dialect.errors import MindError, brief, error
 from mind_dialect.ptir_shapes import UNKNOWN
 
 from ..unsupported import Refused, Unsupported
-from .emitter import Emitter
+from .emitter import HOW_SIZED, Emitter
 from .extents import Array, UndecidedError, is_symbolic, settled
 from .model import DOMAINS, NUMBER_OF, OLDEST_OPSET, SAME_SINCE, Tensors, dtype_of_array, package
 from .names import hint_of, shown_name
@@ -161,7 +161,7 @@ class OnnxConverter(Emitter):
         try:
             made = row(self, node)
         except UndecidedError:
-            raise Refused("sizes that depend on dimensions without sizes", "pass dims= with the sizes of dimensions") from None
+            raise Refused("sizes that depend on dimensions without sizes", HOW_SIZED) from None
         except MindError as e:
             if e.code == "E2005":  # PTIR has the op, but not for this dtype
                 raise Refused(e.message) from None

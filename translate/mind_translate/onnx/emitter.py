@@ -5,24 +5,30 @@ The emitter of rows: values and known arrays as operands, operands that broadcas
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from xdsl.ir import SSAValue
 
+from mind_dialect import extents as engine
 from mind_dialect import ptir
 from mind_dialect.errors import error
-from mind_dialect.extents.expr import of_atom
+from mind_dialect.extents import Contradiction, Facts, relation_text
+from mind_dialect.extents.dims import are_equal, extent_of, is_nonnegative, simplicity, sub_dims
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import SI64, PtirDType, tensor_type
-from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
+from mind_dialect.ptir_shapes import Dim, Dims
 
 from ..landing import INTEGER_KINDS, Lander
 from ..unsupported import Refused
-from .extents import Array, Extent, dim_of, is_symbolic, shape_array
+from .extents import Array, Extent, dim_of, is_symbolic, shape_array, sized
 from .model import array_dtype, dtype_of_array
 from .values import Sequenced, Unusable, Value, Values
+
+HOW_SIZED = "pass dims= with the sizes of dimensions"
+"""What to do about sizes that are not known."""
 
 
 class Emitter(Lander):
@@ -32,6 +38,10 @@ class Emitter(Lander):
         super().__init__()
         self.parameters: dict[SSAValue, Array] = {}
         """Initialisers that are arguments of the program."""
+        self.facts = Facts()
+        """What holds of sizes in every call: the demands."""
+        self.demands: dict[str, None] = {}
+        """What the program will declare of sizes, in order."""
 
     # Values
 
@@ -64,23 +74,32 @@ class Emitter(Lander):
         return self.add(ptir.ConstantOp(PtirLiteralAttr.from_bytes(dtype, array.shape, data))).results[0]
 
     def _emitted_sizes(self, array: Array) -> SSAValue:
-        """Sizes as numbers of the run: the elements of something that has them are counted."""
-        parts = [self.reshape(self._emitted_size(v), (1,)) for v in array.reshape(-1)]
+        """Sizes as numbers of the run."""
+        parts = [self.reshape(self.emitted_size(v), (1,)) for v in array.reshape(-1)]
         return self.reshape(self.concat(parts, 0), array.shape)
 
-    def _emitted_size(self, value: Any) -> SSAValue:
+    def emitted_size(self, value: Any) -> SSAValue:
+        """A size as a number of the run, si64 of rank 0; of an expression that may be negative, the sum of its terms."""
         if not isinstance(value, Extent):
             return self.fill(int(value), SI64)
-        found: SSAValue | None = None
-        for monomial, factor in value.value.sorted_terms:
-            term = self.fill(factor, SI64)
-            for atom in monomial:
-                ones = self.broadcast(self.fill(1, SI64, (1,)), (dim_of(Extent(of_atom(atom))),))
-                count = self.emit(ptir.ReduceOp, ones, kind="sum", axes=(0,), keepdims=False)
-                term = self.emit(ptir.MulOp, term, count)
-            found = term if found is None else self.emit(ptir.AddOp, found, term)
-        assert found is not None
-        return found
+        if is_nonnegative(dim_of(value)):
+            return self.size(dim_of(value))
+        terms = [
+            self.times(self.fill(factor, SI64), self.size(dim_of(sized(engine.Extent({monomial: 1})))))
+            for monomial, factor in value.value.sorted_terms
+        ]
+        return reduce(self.plus, terms)
+
+    def demand(self, a: Dim, b: Dim) -> None:
+        """Let calls have only sizes with `a >= b`, and know it from here on. Raises `Refused` where none has them."""
+        if is_nonnegative(sub_dims(a, b)):
+            return
+        text = relation_text(extent_of(a), ">=", extent_of(b))
+        try:
+            self.facts.assume_ge(extent_of(a), extent_of(b), text)
+        except Contradiction as e:
+            raise Refused(f"sizes that contradict what the model needs elsewhere: {e}", HOW_SIZED) from None
+        self.demands[text] = None
 
     def known_array(self, value: SSAValue) -> Array | None:
         """The elements of a parameter or of a small constant; None for data."""
@@ -179,9 +198,9 @@ def common_shape(*shapes: Dims) -> Dims:
     """
     found: list[Dim] = []
     for place in range(-max(map(len, shapes)), 0):
-        sizes = {shape[place] for shape in shapes if len(shape) >= -place and shape[place] != 1}
-        if (UNKNOWN in sizes and len(sizes) > 1) or (len([n for n in sizes if isinstance(n, str)]) and len(sizes) > 1):
-            raise Refused(f"shapes {_listed(shapes)} that fit only for some sizes", "pass dims= with the sizes of dimensions")
+        sizes = _distinct(shape[place] for shape in shapes if len(shape) >= -place and shape[place] != 1)
+        if len(sizes) > 1 and any(isinstance(n, str) for n in sizes):
+            raise Refused(f"shapes {_listed(shapes)} that fit only for some sizes", HOW_SIZED)
         if len(sizes) > 1:
             message = (
                 f"cannot broadcast {_listed(shapes)}: {' and '.join(map(str, sorted(map(str, sizes))))} at dimension {place}"
@@ -189,6 +208,15 @@ def common_shape(*shapes: Dims) -> Dims:
             raise error("E3001", message, shapes=shapes, dimension=place, extents=tuple(sizes))
         found.append(next(iter(sizes), 1))
     return tuple(found)
+
+
+def _distinct(sizes: Iterable[Dim]) -> list[Dim]:
+    """Sizes without those that are known to be equal to a simpler one."""
+    found: list[Dim] = []
+    for n in sorted(dict.fromkeys(sizes), key=simplicity):
+        if not any(are_equal(n, other) for other in found):
+            found.append(n)
+    return found
 
 
 def _listed(shapes: Sequence[Dims]) -> str:
@@ -209,14 +237,14 @@ def static(shape: Dims, what: str = "an op") -> tuple[int, ...]:
     """A shape whose dimensions all have sizes. Raises `Refused`."""
     sizes = tuple(n for n in shape if isinstance(n, int))
     if len(sizes) != len(shape):
-        raise Refused(f"{what} along a dimension without a size", "pass dims= with the sizes of dimensions")
+        raise Refused(f"{what} along a dimension without a size", HOW_SIZED)
     return sizes
 
 
 def _product(dims: Sequence[Dim]) -> Array:
     sizes = shape_array(dims)
     if sizes is None:
-        raise Refused("a mean along a dimension without a size", "pass dims= with the sizes of dimensions")
+        raise Refused("a mean along a dimension without a size", HOW_SIZED)
     found = np.empty((), object)
     found[()] = math.prod(sizes.tolist())
     return found

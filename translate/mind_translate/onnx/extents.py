@@ -1,8 +1,8 @@
 """
 Sizes that a model computes from its dimensions: integers, and expressions of the names of dimensions.
 
-Shape subgraphs run on them at import: NumPy's object arrays apply the operators below element by element. A comparison that
-depends on a size raises `UndecidedError`, and what depends on it is not folded.
+Shape subgraphs run on them at import: NumPy's object arrays apply the operators below element by element. A comparison whose
+answer depends on a size raises `UndecidedError`, and what depends on it is not folded.
 """
 
 from __future__ import annotations
@@ -62,22 +62,47 @@ class Extent:
             raise UndecidedError
         return _computed(engine.floordiv, self.value, divisor)
 
+    def __mod__(self, other: Any) -> Any:
+        return self - self // other * other
+
+    def __neg__(self) -> Any:
+        return 0 - self
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
     def __eq__(self, other: object) -> bool:
-        found = engine.Facts().eq(self.value, _value(other))
-        if found is None:
-            raise UndecidedError
-        return found
+        return self._is("==", other)
 
     def __hash__(self) -> int:
         return hash(self.value)
 
     def __bool__(self) -> bool:
-        raise UndecidedError
+        return self != 0
 
     def __lt__(self, other: Any) -> bool:
+        return self._is("<", other)
+
+    def __le__(self, other: Any) -> bool:
+        return self._is("<=", other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._is(">", other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._is(">=", other)
+
+    def __rmod__(self, _: Any) -> Any:
         raise UndecidedError
 
-    __le__ = __gt__ = __ge__ = __mod__ = __rmod__ = __rfloordiv__ = __neg__ = __abs__ = __lt__  # pyright: ignore[reportAssignmentType]
+    __rfloordiv__ = __rmod__
+
+    def _is(self, relation: str, other: object) -> bool:
+        """Decide a relation for all sizes that calls may have."""
+        found = dims.are_related(dims.dim_of(self.value), relation, dims.dim_of(_value(other)))
+        if found is None:
+            raise UndecidedError
+        return found
 
 
 def _value(given: Any) -> engine.Extent:
@@ -93,6 +118,15 @@ def _computed(of: Callable[..., engine.Extent], *operands: engine.Extent) -> Ext
         return sized(of(*operands))
     except engine.TooLarge:
         raise UndecidedError from None
+
+
+def _extreme(plain: Any, of: Callable[..., engine.Extent]) -> Callable[[Array, Array], Any]:
+    """An elementwise extreme, of sizes with names too."""
+    each = np.frompyfunc(lambda a, b: _computed(of, _value(a), _value(b)), 2, 1)
+    return lambda x, y: each(x, y) if is_symbolic(x) or is_symbolic(y) else plain(x, y)
+
+
+greatest, least = _extreme(np.maximum, engine.max_of), _extreme(np.minimum, engine.min_of)
 
 
 def sized(value: engine.Extent) -> Extent | int:

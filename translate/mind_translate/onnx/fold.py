@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 
 from .converter import Fold
 from .emitter import common_shape, static
-from .extents import Array, UndecidedError, is_symbolic, settled, shape_array
+from .extents import Array, UndecidedError, greatest, is_symbolic, least, settled, shape_array
 from .model import array_dtype
 from .node import Node, axis_of, distinct_axes
 
@@ -114,14 +114,14 @@ def _div(node: Node, xs: list[Array]) -> Array | None:
     if x.dtype.kind not in "iu" or not _same(xs) or np.any(y == 0):
         return None
     quotient = np.abs(x.astype(object)) // np.abs(y.astype(object))
-    return (np.sign(x.astype(object)) * np.sign(y.astype(object)) * quotient).astype(x.dtype)
+    return np.asarray(np.sign(x.astype(object)) * np.sign(y.astype(object)) * quotient).astype(x.dtype)
 
 
 def _mod(node: Node, xs: list[Array]) -> Array | None:
     x, y = xs
     _common_shape(xs)
     if is_symbolic(x) or is_symbolic(y):
-        raise UndecidedError
+        return settled(np.mod(x, y))
     return np.mod(x, y) if x.dtype.kind in "iu" and not node.int("fmod") and np.all(y != 0) and not _is_small_float(x) else None
 
 
@@ -306,8 +306,8 @@ FOLDS: dict[str, Fold] = {
     "Identity": lambda node, xs: xs[0],
     "Less": _comparison(operator.lt),
     "LessOrEqual": _comparison(operator.le),
-    "Max": _elementwise(_folded(np.maximum)),
-    "Min": _elementwise(_folded(np.minimum)),
+    "Max": _elementwise(_folded(greatest)),
+    "Min": _elementwise(_folded(least)),
     "Mod": _mod,
     "Mul": _elementwise(np.multiply),
     "Neg": _elementwise(np.negative),

@@ -13,8 +13,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.declared_dims import state_declarations
 from mind_dialect.errors import brief, error
-from mind_dialect.extents.dims import is_expression, names_in, solutions, substituted
+from mind_dialect.extents.dims import is_expression, names_in, solutions, substituted, under
 from mind_dialect.program import NAME_ATTRIBUTE
 from mind_dialect.ptir.types import PtirDType, tensor_type
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
@@ -52,7 +53,7 @@ def convert_model(model: Any, name: str, folder: Path | None, options: Options) 
     to = OnnxConverter(ROWS, FOLDS, functions, Tensors(folder))
     to.scope = Scope({}, versions)
     graph = _Graph(to, model.graph, options)
-    with to.inside(graph.block):
+    with to.inside(graph.block), under(lambda: to.facts):
         graph.bind()
         to.convert_nodes(model.graph.node)
         results = graph.results()
@@ -253,6 +254,7 @@ class _Graph:
             Region(self.block),
             arg_attrs=ArrayAttr(stated) if stated else None,
         )
+        state_declarations(made, self.to.demands)
         module = ModuleOp([made], {VERSION_ATTRIBUTE: StringAttr(SPEC_VERSION)})
         return module, {n: self.to.parameters[a] for n, a in self.parameters.items()}
 

@@ -17,7 +17,7 @@ from mind_dialect.ptir_shapes import Dim
 
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow
-from .emitter import static
+from .emitter import HOW_SIZED, static
 from .node import Node
 from .structural import taken
 
@@ -29,11 +29,7 @@ def from_start(to: OnnxConverter, index: SSAValue, n: Dim) -> SSAValue:
     index = to.index(index)
     if to.dtype(index).kind is Kind.UNSIGNED:
         return index
-    if isinstance(n, int):
-        moved = to.plus(index, to.like(n, index))
-    else:
-        ones = to.broadcast(to.fill(1, to.dtype(index), (1,)), (n,))
-        moved = to.plus(index, to.emit(ptir.ReduceOp, ones, kind="sum", axes=(0,), keepdims=False))
+    moved = to.plus(index, to.like(n, index) if isinstance(n, int) else to.cast(to.size(n), to.dtype(index)))
     known = to.known(index)
     if known is not None and all(isinstance(v, int) and v >= 0 for v in known):
         return index
@@ -118,6 +114,8 @@ def _gather_nd(to: OnnxConverter, node: Node) -> SSAValue:
         raise error("E8002", f"batch_dims is {batch}", attribute="batch_dims", value=batch)
     depth = _components(to, index, len(shape) - batch)
     lead = tuple(range(batch))
+    if any(isinstance(n, str) for n in shape[batch + depth :]):
+        return _rows(to, node, x, index, depth)
     vectors = _vectors(to, index, shape[batch : batch + depth])
     rest = len(shape) - batch - depth
     outer = len(to.shape(index)) - 1
@@ -134,6 +132,19 @@ def _gather_nd(to: OnnxConverter, node: Node) -> SSAValue:
         slice_sizes=tuple(1 if i < batch + depth else n for i, n in enumerate(shape)),
         mode="raise",
     )
+
+
+def _rows(to: OnnxConverter, node: Node, x: SSAValue, index: SSAValue, depth: int) -> SSAValue:
+    """Parts with dimensions that have names: rows of a table, one after the other in the order of the vectors' components."""
+    shape = to.shape(x)
+    if node.int("batch_dims"):
+        raise Refused("parts of a batch along dimensions without sizes", HOW_SIZED)
+    sizes = static(shape[:depth], "index vectors")
+    table = to.reshape(x, (math.prod(sizes), *shape[depth:]))
+    vectors, last = _vectors(to, index, sizes), len(to.shape(index)) - 1
+    factors = [math.prod(sizes[i + 1 :]) for i in range(depth)]
+    places = to.times(vectors, to.constant(to.dtype(vectors), (depth,), factors))
+    return to.emit(ptir.TakeOp, table, to.reduced("sum", places, [last], keepdims=False))
 
 
 def _scatter_nd(to: OnnxConverter, node: Node) -> SSAValue:

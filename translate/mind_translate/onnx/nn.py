@@ -15,8 +15,8 @@ from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow, Values
 from .emitter import static
 from .node import Node, distinct_axes
-from .products import Window, window_of
 from .structural import padded
+from .windows import Window, window_of
 
 
 def pooled(to: OnnxConverter, x: SSAValue, kind: str, window: Window) -> SSAValue:
@@ -34,7 +34,7 @@ def _windows(window: Window) -> dict[str, Any]:
 
 
 def _pool_window(to: OnnxConverter, node: Node, x: SSAValue) -> Window:
-    return window_of(node, static(to.shape(x)[2:], "windows"), node.ints("kernel_shape") or [])
+    return window_of(node, to.shape(x)[2:], node.ints("kernel_shape") or [])
 
 
 def _max_pool(to: OnnxConverter, node: Node) -> Values:
@@ -52,7 +52,7 @@ def _average_pool(to: OnnxConverter, node: Node) -> SSAValue:
     """Sums over counts: of the elements, and with `count_include_pad` of the pads, but not of what `ceil_mode` adds."""
     x = node.x()
     window = _pool_window(to, node, x)
-    ones = to.fill(1, to.dtype(x), (1, 1, *static(to.shape(x)[2:])))
+    ones = to.fill(1, to.dtype(x), (1, 1, *to.shape(x)[2:]))
     counted = window
     if node.int("count_include_pad"):
         low, high = [0, 0, *window.low], [0, 0, *window.high]

@@ -12,7 +12,7 @@ from mind_dialect.errors import brief, error
 from mind_dialect.ptir.types import PtirDType
 
 from ..unsupported import Refused
-from .emitter import Emitter
+from .emitter import HOW_SIZED, Emitter
 from .extents import Array, Extent
 from .model import DOMAINS, Tensors, dtype_of_number, package, type_name
 from .values import Unusable, Value
@@ -126,7 +126,7 @@ class Node:
         """Operand `i` as known integers. Raises `Refused` for data and for sizes with names."""
         found = self.sizes(i)
         if found is not None and any(isinstance(v, Extent) for v in found):
-            raise Refused(f"{self.formal(i)} depends on a dimension without a size", "pass dims= with the sizes of dimensions")
+            raise Refused(f"{self.formal(i)} depends on a dimension without a size", HOW_SIZED)
         return found
 
     # Attributes

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.ir import SSAValue
@@ -19,6 +18,7 @@ from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow
 from .emitter import common_shape, static
 from .node import Node
+from .windows import Window, window_of
 
 
 def matmul(to: OnnxConverter, x: SSAValue, y: SSAValue) -> SSAValue:
@@ -88,52 +88,6 @@ def _det(to: OnnxConverter, node: Node) -> SSAValue:
 # Windows of convolutions and pools
 
 
-@dataclass
-class Window:
-    """Windows on the spatial dimensions; `extra` is what `ceil_mode` adds at the ends."""
-
-    size: list[int]
-    strides: list[int]
-    dilations: list[int]
-    low: list[int]
-    high: list[int]
-    extra: list[int]
-
-    @property
-    def padding(self) -> list[tuple[int, int]]:
-        """The pads of each dimension."""
-        return [(a, b + c) for a, b, c in zip(self.low, self.high, self.extra, strict=True)]
-
-
-def window_of(node: Node, spatial: Sequence[int], size: Sequence[int]) -> Window:
-    """Read `strides`, `dilations`, `pads`, `auto_pad` and `ceil_mode`; E8002 and E4010 for wrong ones."""
-    n = len(size)
-    strides, dilations = node.ints("strides") or [1] * n, node.ints("dilations") or [1] * n
-    pads = node.ints("pads") or [0] * (2 * n)
-    if not len(spatial) == len(strides) == len(dilations) == n or len(pads) != 2 * n or min([1, *strides, *dilations, *size]) < 1:
-        raise error("E8002", f"windows {brief(list(size))} of {len(spatial)} dimensions", attribute="kernel_shape", value=size)
-    low, high = pads[:n], pads[n:]
-    mode = node.word("auto_pad", "NOTSET", ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"))
-    reach = [(k - 1) * d + 1 for k, d in zip(size, dilations, strict=True)]
-    if mode == "VALID":
-        low, high = [0] * n, [0] * n
-    elif mode != "NOTSET":
-        totals = [max(0, (-(-s // t) - 1) * t + r - s) for s, t, r in zip(spatial, strides, reach, strict=True)]
-        low = [t // 2 if mode == "SAME_UPPER" else t - t // 2 for t in totals]
-        high = [t - a for t, a in zip(totals, low, strict=True)]
-    if min([0, *low, *high]) < 0:
-        raise Refused("negative pads", "cut the operand with Slice")
-    extra = [0] * n
-    if node.int("ceil_mode"):
-        for i in range(n):
-            rest = spatial[i] + low[i] + high[i] - reach[i]
-            count = -(-rest // strides[i]) + 1
-            if (count - 1) * strides[i] >= spatial[i] + low[i]:
-                count -= 1  # a window that begins in the pad does not count
-            extra[i] = max(0, (count - 1) * strides[i] - rest)
-    return Window(list(size), strides, dilations, low, high, extra)
-
-
 def convolution(
     to: OnnxConverter, x: SSAValue, w: SSAValue, window: Window, groups: int, base: Sequence[int] | None = None
 ) -> SSAValue:
@@ -154,12 +108,12 @@ def convolution(
     return to.transpose(found, [0, n + 1, *range(1, n + 1)])
 
 
-def _operands(to: OnnxConverter, node: Node, x: SSAValue, w: SSAValue) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _operands(to: OnnxConverter, node: Node, x: SSAValue, w: SSAValue) -> tuple[Dims, tuple[int, ...]]:
     """The spatial sizes of the operand and of the kernel."""
     if len(to.shape(x)) != len(to.shape(w)) or len(to.shape(x)) < 3:
         ranks = (len(to.shape(x)), len(to.shape(w)))
         raise error("E3002", f"operands of ranks {ranks[0]} and {ranks[1]}, expected one rank from 3", expected=3, actual=ranks)
-    return static(to.shape(x)[2:], "windows"), static(to.shape(w)[2:], "windows")
+    return to.shape(x)[2:], static(to.shape(w)[2:], "windows")
 
 
 def _with_bias(to: OnnxConverter, x: SSAValue, bias: SSAValue | None) -> SSAValue:
@@ -175,8 +129,8 @@ def _conv(to: OnnxConverter, node: Node) -> SSAValue:
 def _conv_transpose(to: OnnxConverter, node: Node) -> SSAValue:
     """The gradient of a convolution by its operand: a convolution of the strided operand with the kernel backwards."""
     x, w, groups = node.x(0), node.x(1), node.int("group", 1)
-    spatial, size = _operands(to, node, x, w)
-    n = len(size)
+    dims, size = _operands(to, node, x, w)
+    spatial, n = static(dims, "windows of ConvTranspose"), len(size)
     strides, dilations = node.ints("strides") or [1] * n, node.ints("dilations") or [1] * n
     more = node.ints("output_padding") or [0] * n
     reach = [(k - 1) * d + 1 for k, d in zip(size, dilations, strict=True)]

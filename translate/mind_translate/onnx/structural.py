@@ -18,11 +18,9 @@ from mind_dialect.ptir_shapes import UNKNOWN, Dim
 
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow, Values
-from .emitter import check_constants, common_shape, dims_of, static
+from .emitter import HOW_SIZED, check_constants, common_shape, dims_of, static
 from .extents import Extent
 from .node import Node, distinct_axes
-
-_HOW = "pass dims= with the sizes of dimensions"
 
 
 def zero(to: OnnxConverter, x: SSAValue) -> Any:
@@ -34,7 +32,7 @@ def known_dims(to: OnnxConverter, sizes: Sequence[Any]) -> tuple[Dim, ...]:
     """Sizes as dimensions. Raises `Refused` for one that is neither a number nor the name of a dimension."""
     dims = dims_of(sizes)
     if UNKNOWN in dims:
-        raise Refused(f"the size {sizes[dims.index(UNKNOWN)]}", _HOW)
+        raise Refused(f"the size {sizes[dims.index(UNKNOWN)]}", HOW_SIZED)
     if any(isinstance(n, int) and n < 0 for n in dims):
         raise error("E3006", f"a negative extent in {brief(dims)}", shape=tuple(dims), index=None, value=min(map(str, dims)))
     return tuple(dims)
@@ -65,7 +63,7 @@ def _settled(shape: Sequence[Dim], dims: Sequence[Dim]) -> tuple[Dim, ...]:
     """Extents of a reshape with at most one -1, which is computed where it is a number or a name. Raises `Refused`, E3007."""
     rest = [-1 if n == UNKNOWN else n for n in dims]
     if rest.count(-1) > 1:
-        raise Refused(f"a reshape to [{', '.join(map(str, dims))}], of which two sizes are not known", _HOW)
+        raise Refused(f"a reshape to [{', '.join(map(str, dims))}], of which two sizes are not known", HOW_SIZED)
     if -1 not in rest:
         return tuple(rest)
     left, right = list(shape), [n for n in rest if n != -1]
@@ -100,7 +98,7 @@ def _flatten(to: OnnxConverter, node: Node) -> SSAValue:
         is_static = all(isinstance(n, int) for n in part)
         dims.append(math.prod(n for n in part if isinstance(n, int)) if is_static else names[0] if len(names) == 1 else -1)
     if dims.count(-1) > 1:
-        raise Refused("a matrix of two sizes that are not known", _HOW)
+        raise Refused("a matrix of two sizes that are not known", HOW_SIZED)
     return to.reshape(x, tuple(dims))
 
 
@@ -139,42 +137,6 @@ def _unsqueeze(to: OnnxConverter, node: Node) -> SSAValue:
 def _concat(to: OnnxConverter, node: Node) -> SSAValue:
     xs = node.xs()
     return to.concat(xs, node.axis("axis", 0, xs[0]))
-
-
-def _slice(to: OnnxConverter, node: Node) -> SSAValue:
-    x = node.x()
-    shape = to.shape(x)
-    starts, ends = node.sizes(1) or [], node.sizes(2) or []
-    axes = distinct_axes(node.integers(3) or [], len(shape)) if node.has(3) else list(range(len(starts)))
-    steps = (node.integers(4) or []) if node.has(4) else [1] * len(starts)
-    if not len(starts) == len(ends) == len(axes) == len(steps):
-        raise error("E4007", "starts, ends, axes and steps differ in length", rank=len(shape), lengths=(len(starts), len(ends)))
-    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        x = _sliced(to, x, axis, start, end, step)
-    return x
-
-
-def _sliced(to: OnnxConverter, x: SSAValue, axis: int, start: Any, end: Any, step: int) -> SSAValue:
-    """Python's slice along one axis, with ends that may be sizes with names."""
-    n = to.shape(x)[axis]
-    if step == 0:
-        raise error("E4008", f"step 0 at axis {axis}", dimension=axis, step=step)
-    if not isinstance(n, int):
-        whole = dims_of([end])[0] == n if isinstance(end, Extent) else end >= 1 << 31
-        if isinstance(start, int) and start == 0 and step == 1 and whole:
-            return x
-        backwards = step == -1 and isinstance(start, int) and start == -1 and isinstance(end, int) and end <= -(1 << 31)
-        if backwards:
-            return to.emit(ptir.ReverseOp, x, axes=(axis,))
-        raise Refused("a slice of a dimension without a size", _HOW)
-    if isinstance(start, Extent) or isinstance(end, Extent):
-        raise Refused("a slice up to a dimension without a size", _HOW)
-    places = range(*slice(start, end, step).indices(n))
-    if not places:
-        return to.part(x, axis, 0, 0)
-    first, last = (places[0], places[-1]) if step > 0 else (places[-1], places[0])
-    found = to.part(x, axis, first, last + 1, abs(step))
-    return found if step > 0 else to.emit(ptir.ReverseOp, found, axes=(axis,))
 
 
 def _pad(to: OnnxConverter, node: Node) -> SSAValue:
@@ -243,7 +205,7 @@ def taken(to: OnnxConverter, x: SSAValue, axis: int, places: Any) -> SSAValue:
 
 
 def _tile(to: OnnxConverter, node: Node) -> SSAValue:
-    return to.emit(ptir.TileOp, node.x(), repeats=tuple(node.integers(1) or ()))
+    return to.emit(ptir.TileOp, node.x(), repeats=known_dims(to, node.sizes(1) or []))
 
 
 def _parts(to: OnnxConverter, node: Node, x: SSAValue, axis: int) -> list[int]:
@@ -276,20 +238,6 @@ def _constant_of_shape(to: OnnxConverter, node: Node) -> SSAValue:
     fill = node.tensor("value")
     number = to.array_constant(np.zeros((), np.float32) if fill is None else fill.reshape(()))
     return to.broadcast(number, known_dims(to, node.sizes(0) or []))
-
-
-def _range(to: OnnxConverter, node: Node) -> SSAValue:
-    start, limit, delta = (node.number(i) for i in range(3))
-    if isinstance(limit, Extent) or isinstance(start, Extent):
-        if start != 0 or delta != 1:
-            raise Refused("a range whose size is not a named dimension", _HOW)
-        return to.counted(known_dims(to, [limit])[0])
-    if delta == 0:
-        raise error("E8002", "delta is 0", attribute="delta", value=0)
-    dtype = to.dtype(node.x(0))
-    count = max(0, math.ceil((limit.item() - start.item()) / delta.item()))
-    steps = to.counted(count, dtype) if count else to.fill(0, dtype, (0,))
-    return to.plus(to.times(steps, to.like(delta.item(), steps)), to.like(start.item(), steps))
 
 
 def _eye_like(to: OnnxConverter, node: Node) -> SSAValue:
@@ -333,7 +281,7 @@ def _space_to_depth(to: OnnxConverter, node: Node) -> SSAValue:
 
 def _shape(to: OnnxConverter, node: Node) -> Any:
     """Of what the fold does not know: a dimension without name or size."""
-    raise Refused("the shape of a tensor with a dimension without a size", _HOW)
+    raise Refused("the shape of a tensor with a dimension without a size", HOW_SIZED)
 
 
 def _center_crop_pad(to: OnnxConverter, node: Node) -> SSAValue:
@@ -375,12 +323,10 @@ STRUCTURAL: dict[str, OnnxRow | Refused] = {
     "EyeLike": _eye_like,
     "Flatten": _flatten,
     "Pad": _pad,
-    "Range": _range,
     "Reshape": _reshape,
     "ReverseSequence": _reverse_sequence,
     "Shape": _shape,
     "Size": _shape,
-    "Slice": _slice,
     "SpaceToDepth": _space_to_depth,
     "Split": _split,
     "Squeeze": _squeeze,

@@ -18,6 +18,7 @@ from .reductions import REDUCTIONS
 from .resize import RESIZE
 from .sampling import SAMPLING
 from .sequences import SEQUENCES
+from .slices import SLICES
 from .structural import STRUCTURAL
 
 _WORDS = Refused("words", "PTIR has tensors of numbers only")
@@ -62,6 +63,7 @@ ROWS: dict[str, OnnxRow | Refused] = {
     **ELEMENTWISE,
     **STRUCTURAL,
     **SEQUENCES,
+    **SLICES,
     **REDUCTIONS,
     **INDEXING,
     **PRODUCTS,
