@@ -54,30 +54,36 @@ class CrossedNest(Nest):
                 )
 
     def nest(self) -> None:
-        f, extents = self.f, self.crossing.grid
+        f, extents, block = self.f, self.crossing.grid, self.crossing.block
         _, full, rest = self.vectors()
 
-        def unit(u: str, /, *values: str) -> None:
-            *indices, strip, piece = unflattened(f, u, extents)
-            at, index = dict(zip(self.crossing.kept, indices, strict=True)), f.mul(strip, self.crossing.strip)
+        def strip(number: str, at: Indexes, piece: str) -> None:
+            index, whole = f.mul(number, self.crossing.strip), [self.lanes() for _ in range(self.crossing.unroll)]
 
             def run(every: list[Lanes]) -> None:
                 self.strip_of(at, index, every, piece)
 
-            whole = [self.lanes() for _ in range(self.crossing.unroll)]
             if rest and full:
                 f.choose(f.op(f"icmp slt i64 {index}, {full}", "whole"), lambda: run(whole), lambda: run(rest))
             else:
                 run(rest or whole)
 
+        def unit(u: str, /, *values: str) -> None:
+            *indices, number, piece = unflattened(f, u, extents)
+            at, first = dict(zip(self.crossing.kept, indices, strict=True)), f.mul(number, block)
+            if block == 1:
+                strip(first, at, piece)
+                return
+
+            def iteration(number: str, /, *values: str) -> None:
+                strip(number, at, piece)
+
+            f.loop(first, f.least(f.add(first, str(block)), str(self.crossing.strips)), 1, iteration, hint="strip")
+
         f.loop("%begin", "%end", 1, unit, hint="unit")
 
     def strip_of(self, at: Indexes, index: str, every: list[Lanes], piece: str) -> None:
-        """
-        Emit the loop of one unit of work: some vectors of results from `index` on, for a part of the indices across.
-
-        So operands are read in a few long streams, and lines of results that are far apart are written whole.
-        """
+        """Emit the loop over a part of the indices across, for some vectors of results from `index` on."""
         f, n, width = self.f, self.crossing.axes[self.crossing.across].extent, self.width
         full, rest, low = n - n % width, n % width, f.mul(piece, self.crossing.chunk)
 

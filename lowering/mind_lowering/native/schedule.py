@@ -34,7 +34,9 @@ WIDEST = 16
 UNROLLED = 4
 """Ops of a group that are emitted for each column of a square; longer groups loop over the columns."""
 SHORTEST = 256
-"""Elements across in one unit of work, at least."""
+"""Elements of a run in one unit of work, at least."""
+NEAR = 64
+"""Elements across in one unit of work that runs along the lanes."""
 
 
 class NestSchedule:
@@ -139,30 +141,42 @@ class CrossedSchedule(NestSchedule):
         self.unroll = max(1, min(LINE // (self.width * size), self.extent // self.width))
         self.kept = [i for i in range(len(self.axes)) if i not in (along, across)]
         self.strip = self.width * self.unroll
-        """Elements along the lanes in one unit of work."""
+        """Elements along the lanes in one iteration."""
         self.strips = -(-self.extent // self.strip)
-        self.chunk, self.pieces = self._pieces()
         lines, places = self.axes[across].strides, self.axes[along].strides
         self.crossed = [k for k in _in_memory(group) if places[k] not in (0, 1) and lines[k] == 1]
         """The operands that lie along `across`, by number."""
+        ends = slice(len(group.inputs) + len(group.outputs))
+        self.is_short = sum(a == 1 and b != 0 for a, b in zip(places[ends], lines[ends], strict=True)) > len(self.crossed)
+        """
+        True if units of work run along the lanes, and are short across.
+
+        So the most streams of memory are passed line after line: those of operands that are crossed, or those of the others.
+        """
+        self.chunk, self.pieces, self.block = self._pieces()
         self.is_unrolled = len(group.ops) <= UNROLLED and not any(type(op) in CALLS for op in group.ops)
 
-    def _pieces(self) -> tuple[int, int]:
-        """Return the length of runs across and their number: one, unless there is little else to share out."""
-        extent = self.axes[self.across].extent
-        wanted = -(-ENOUGH // (self.strips * prod(self.extents)))
+    def _pieces(self) -> tuple[int, int, int]:
+        """Return the length of runs across, their number, and how many strips a unit of work has, so that there are enough."""
+        extent, kept = self.axes[self.across].extent, prod(self.extents)
+        if self.is_short:
+            chunk = -(-min(NEAR, extent) // self.width) * self.width
+            pieces = -(-extent // chunk)
+            wanted = -(-ENOUGH // (pieces * kept))
+            return chunk, pieces, max(-(-self.strips // wanted), min(self.strips, -(-SHORTEST // self.strip)))
+        wanted = -(-ENOUGH // (self.strips * kept))
         chunk = -(-max(SHORTEST, extent // wanted) // self.width) * self.width
-        return (chunk, -(-extent // chunk)) if wanted > 1 and extent > chunk else (extent, 1)
+        return (chunk, -(-extent // chunk), 1) if wanted > 1 and extent > chunk else (extent, 1, 1)
 
     @property
     def grid(self) -> list[int]:
-        return [*self.extents, self.strips, self.pieces]
+        return [*self.extents, -(-self.strips // self.block), self.pieces]
 
     def _limit_along(self, i: int, scale: int) -> Limit | None:
         if i in self.kept:
             return Limit(self.kept.index(i), scale, 1)
         outer = len(self.kept)
-        return Limit(outer, scale, self.strip) if i == self.along else Limit(outer + 1, scale, self.chunk)
+        return Limit(outer, scale, self.strip * self.block) if i == self.along else Limit(outer + 1, scale, self.chunk)
 
 
 def schedule_of(host: TargetInfo, group: Group) -> NestSchedule:

@@ -12,7 +12,7 @@ pytest.importorskip("llvmlite")
 
 from mind_dialect import ptir
 from mind_dialect.ptir.types import DTYPES
-from mind_lowering.native import TARGETS
+from mind_lowering.native import TARGETS, codegen, crossed
 from mind_lowering.native.program import lower, prepared
 from mind_runtime.native import jit
 from native_same import block, same, way
@@ -107,6 +107,51 @@ def test_ops_on_transposes() -> None:
         return x
 
     same(long, a, b, c)
+
+
+ACROSS = [(70, 300), (300, 70), (65, 63)]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i1"])
+def test_units_of_work_along_the_operands_that_are_not_transposed(dtype: str) -> None:
+    """Several strips in a unit, several units along and across, and rests of both."""
+    for n, m in ACROSS:
+        x, y = (block(DTYPES[dtype], shape, i) for i, shape in enumerate([(n, m), (m, n)]))
+        same(lambda v, w: ptir.MaximumOp(v, transpose(w)).result, x, y)
+    x, y = (block(DTYPES[dtype], shape, i) for i, shape in enumerate([(3, 70, 130), (3, 130, 70)]))
+    same(lambda v, w: ptir.MaximumOp(v, ptir.TransposeOp(w, perm=(0, 2, 1)).result).result, x, y)
+
+
+@pytest.mark.parametrize("isa", TARGETS)
+@pytest.mark.parametrize(
+    ("types", "body", "is_short"),
+    [
+        ("f32[300,500] f32[500,300]", lambda v, w: ptir.AddOp(v, transpose(w)).result, True),
+        ("f32[300,500] f32[500,300]", lambda v, w: ptir.AddOp(transpose(ptir.NegOp(w).result), v).result, True),
+        ("f32[300,500]", lambda v: transpose(v), False),
+        ("f32[300,500] f32[300]", lambda v, w: ptir.AddOp(transpose(v), row_of(w)).result, False),
+        ("f32[500,300] f32[500,300]", lambda v, w: ptir.SubOp(transpose(v), transpose(w)).result, False),
+    ],
+    ids=["a sum", "after an op", "a transpose", "a row", "two transposes"],
+)
+def test_which_way_units_of_work_run(types: str, body: Any, is_short: bool, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The most streams of memory are passed line after line: a row that is read again and again is none."""
+    found: list[bool] = []
+
+    def nest_of(f: Any, host: Any, group: Any, sites: Any) -> Any:
+        made = crossed.nest_of(f, host, group, sites)
+        found.append(isinstance(made, crossed.CrossedNest) and made.crossing.is_short)
+        return made
+
+    monkeypatch.setattr(codegen, "nest_of", nest_of)
+    lower(prepared(function_of(program(types, body)), TARGETS[isa]), TARGETS[isa])
+    assert found[-1] == is_short
+
+
+def row_of(w: Any) -> Any:
+    return ptir.BroadcastToOp(w, result_shape=(500, 300)).result
 
 
 @pytest.mark.usefixtures("way")
