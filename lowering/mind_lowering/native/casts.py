@@ -68,11 +68,26 @@ def _odd_f64(lanes: Lanes, x: str, source: PtirDType) -> str:
 
 
 def _saturated(lanes: Lanes, x: str, of: str, target: PtirDType) -> str:
+    """
+    Floats as the integers of a dtype: the nearest of its numbers where they are beyond, 0 where they are NaN.
+
+    LLVM's instruction for that takes lanes one by one on x86: there, vectors are converted where they are inside.
+    """
     to, kind = register(target), "fptosi" if target.kind is Kind.SIGNED else "fptoui"
-    shown = {"float": "f32", "double": "f64"}
-    lane = "" if lanes.width == 1 else f"v{lanes.width}"
-    name = f"llvm.{kind}.sat.{lane}{to}.{lane}{shown[of]}"
-    return lanes.function.call(name, lanes.of(to), (lanes.of(of), x), hint=lanes.hint)
+    if lanes.width == 1 or lanes.host.saturates:
+        shown = {"float": "f32", "double": "f64"}
+        lane = "" if lanes.width == 1 else f"v{lanes.width}"
+        name = f"llvm.{kind}.sat.{lane}{to}.{lane}{shown[of]}"
+        return lanes.function.call(name, lanes.of(to), (lanes.of(of), x), hint=lanes.hint)
+    least, most = _range(target)  # `least` and `most` + 1 are 0 and powers of 2, which floats have
+    low, end = lanes.number(of, least), lanes.number(of, most + 1)
+    inside = lanes.compare("fcmp olt", of, x, end)
+    bounded = lanes.select(lanes.compare("fcmp ogt", of, x, low), of, x, low)
+    safe = lanes.select(inside, of, bounded, lanes.number(of, 0))
+    wide = "i32" if target.bits < 32 else to
+    found = lanes.convert("fptosi" if target.bits < 32 else kind, of, wide, safe)
+    found = lanes.convert("trunc", wide, to, found)
+    return lanes.select(lanes.compare("fcmp oge", of, x, end), to, lanes.number(to, most), found)
 
 
 def _between_integers(lanes: Lanes, x: str, source: PtirDType, target: PtirDType) -> str:

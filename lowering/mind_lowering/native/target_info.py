@@ -51,6 +51,11 @@ class TargetInfo:
         return self.isa in ("avx512", "avx512vnni")
 
     @property
+    def saturates(self) -> bool:
+        """Return whether an instruction converts vectors of floats to integers and saturates."""
+        return self.triple.startswith("aarch64")
+
+    @property
     def attributes(self) -> str:
         """
         Return what each function says of the vectors to LLVM.
