@@ -29,7 +29,8 @@ from .extents import (
     parse_extent,
     substituted_texts,
 )
-from .extents.dims import dim_texts, is_expression, solutions
+from .extents.dims import dim_texts, is_expression
+from .extents.solutions import solutions
 
 DECLARED = "mind.dims"
 """The attribute of a function, a list of texts."""

@@ -17,7 +17,7 @@ from mind_dialect import shape
 from mind_dialect.shape.evaluate import as_shape
 from mind_dialect.shape.lattice import Ranked
 from mind_dialect.shape.types import SizeType, is_extents
-from mind_passes.shape.emitter import CODE_ATTRIBUTE, OP_ATTRIBUTE, WORDING_ATTRIBUTE
+from mind_passes.shape.emitted import CODE_ATTRIBUTE, OP_ATTRIBUTE, WORDING_ATTRIBUTE
 
 from .shape_python_text import Parts
 from .shape_python_writer import ShapeWriter

@@ -16,9 +16,10 @@ from xdsl.ir import SSAValue
 from mind_dialect.declared_dims import function_facts
 from mind_dialect.extents.dims import names_in
 from mind_dialect.shape import FuncOp
+from mind_dialect.shape.combine import is_broadcastable
 from mind_dialect.shape.dataflow import Dataflow
 from mind_dialect.shape.evaluate import as_shape
-from mind_dialect.shape.lattice import UNKNOWN, Truth, is_broadcastable
+from mind_dialect.shape.lattice import UNKNOWN, Truth
 from mind_dialect.shape.types import ShapeType, SizeType, is_extents
 
 from . import shape_functions

@@ -15,7 +15,8 @@ from xdsl.ir import Operation as Op
 from mind_dialect.declared_dims import declarations_of
 from mind_dialect.errors import error
 from mind_dialect.extents import Declaration
-from mind_dialect.extents.dims import SIZE, is_expression, solutions
+from mind_dialect.extents.dims import is_expression
+from mind_dialect.extents.solutions import SIZE, solutions
 from mind_dialect.program import input_names, shown_name
 from mind_dialect.shape import AssumingYieldOp, FuncOp, ReduceOp, ReturnOp, YieldOp
 from mind_dialect.shape.evaluate import shape_of_type

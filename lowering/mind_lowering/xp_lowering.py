@@ -9,7 +9,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
-from mind_dialect.extents.dims import is_expression, solutions
+from mind_dialect.extents.dims import is_expression
+from mind_dialect.extents.solutions import solutions
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import read_type
 from mind_dialect.ptir_shapes import UNKNOWN

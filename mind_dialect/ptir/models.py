@@ -25,8 +25,9 @@ from ..codecs import BOOLEAN
 from ..errors import error
 from ..op import TENSOR
 from ..ptir_shapes import Dims
-from .attributes import CALL_ATTRIBUTES, DIM, DIMS, DTYPE, INTEGER, REAL, TEXT
+from .attributes import DIM, DIMS, DTYPE, INTEGER, REAL, TEXT
 from .base import OneResultOp, PtirOp
+from .call_attributes import CALL_ATTRIBUTES
 from .legal import WIDE_FLOATS, mixed
 from .types import F32, PtirDType, TensorSpec
 

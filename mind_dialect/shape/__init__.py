@@ -32,6 +32,7 @@ from .constraints import (
     ShapeEqOp,
 )
 from .functions import FUNCTION_OPS, FuncOp, FunctionLibraryOp, ReturnOp, check_libraries, libraries, library_functions
+from .meeting import JoinOp, MeetingOp, MeetOp
 from .reduction import REDUCTION_OPS, ReduceOp, YieldOp
 from .shapes import (
     EARLY_SHAPE_OPS,
@@ -45,9 +46,6 @@ from .shapes import (
     FromExtentsOp,
     FromExtentTensorOp,
     GetExtentOp,
-    JoinOp,
-    MeetingOp,
-    MeetOp,
     NumElementsOp,
     RankOp,
     ShapeOfOp,

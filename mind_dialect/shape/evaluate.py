@@ -24,10 +24,11 @@ from xdsl.ir import Attribute, Operation
 
 from ..extents import ExtentSyntaxError, TooLarge
 from ..extents.dims import canonical, dim_texts
-from . import lattice
+from . import combine, lattice
 from .constants import ConstantDimOp, ConstantOp, ConstShapeOp, ConstSizeOp, ConstWitnessOp
 from .constraints import AssumingAllOp, CstrBroadcastableOp, CstrEqOp, CstrRequireOp, IsBroadcastableOp, ShapeEqOp
 from .lattice import UNKNOWN, UNRANKED, Invalid, Shape, Size, Truth, Unranked
+from .meeting import JoinOp, MeetOp
 from .shapes import (
     AnyOp,
     BroadcastOp,
@@ -38,8 +39,6 @@ from .shapes import (
     FromExtentsOp,
     FromExtentTensorOp,
     GetExtentOp,
-    JoinOp,
-    MeetOp,
     NumElementsOp,
     RankOp,
     ShapeOfOp,
@@ -189,7 +188,7 @@ def _meet(op: MeetOp | JoinOp, a: Value, b: Value) -> Value:
 
 
 def _broadcast(op: BroadcastOp, *shapes: Value) -> Value:
-    return lattice.broadcast(*map(as_shape, shapes), error=op.string("error"))
+    return combine.broadcast(*map(as_shape, shapes), error=op.string("error"))
 
 
 def _shape_of(op: ShapeOfOp, value: Value) -> Value:
@@ -262,16 +261,16 @@ EVALUATE: Mapping[type[Operation], Row] = {
     JoinOp: _meet,
     BroadcastOp: _broadcast,
     AnyOp: _of_shapes(lattice.any_of),
-    ConcatOp: _of_shapes(lattice.concat),
-    SplitAtOp: _of_shape_and_size(lattice.split_at),
+    ConcatOp: _of_shapes(combine.concat),
+    SplitAtOp: _of_shape_and_size(combine.split_at),
     GetExtentOp: _of_shape_and_size(lattice.get_extent),
     RankOp: _of_shapes(lattice.rank),
     NumElementsOp: _of_shapes(lattice.num_elements),
     DimOp: _dim,
     DebugPrintOp: _same,
-    IsBroadcastableOp: _of_shapes(lattice.is_broadcastable),
+    IsBroadcastableOp: _of_shapes(combine.is_broadcastable),
     ShapeEqOp: _of_shapes(lattice.eq),
-    CstrBroadcastableOp: _witness(lattice.is_broadcastable, lattice.broadcast),
+    CstrBroadcastableOp: _witness(combine.is_broadcastable, combine.broadcast),
     CstrEqOp: _witness(lattice.eq, _join_all),
     CstrRequireOp: _require,
     AssumingAllOp: _all,

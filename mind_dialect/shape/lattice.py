@@ -57,7 +57,7 @@ B = TypeVar("B")
 R = TypeVar("R")
 
 
-def _of_valid(function: Callable[[A, B], R]) -> Callable[[A | Invalid, B | Invalid], R | Invalid]:
+def of_valid(function: Callable[[A, B], R]) -> Callable[[A | Invalid, B | Invalid], R | Invalid]:
     """`function` of two values, or the leftmost invalid one."""
 
     @wraps(function)
@@ -109,7 +109,7 @@ def show(value: Size | Shape) -> str:
 # The order
 
 
-@_of_valid
+@of_valid
 def join_size(a: Extent, b: Extent) -> Size:
     """
     Return the greatest lower bound: what is known of one size that is both.
@@ -186,7 +186,7 @@ def _checked(n: int, expression: Callable[[], str]) -> Size:
     return n if -MAX_EXTENT <= n <= MAX_EXTENT else Invalid(f"size overflow: {brief(expression())} does not fit 64 bits")
 
 
-@_of_valid
+@of_valid
 def add(a: Extent, b: Extent) -> Size:
     """
     The sum; unknown if either is.
@@ -199,7 +199,7 @@ def add(a: Extent, b: Extent) -> Size:
     return a if b == 0 else b if a == 0 else add_dims(a, b)
 
 
-@_of_valid
+@of_valid
 def mul(a: Extent, b: Extent) -> Size:
     """
     The product; unknown if either is, also where the other is 0.
@@ -212,7 +212,7 @@ def mul(a: Extent, b: Extent) -> Size:
     return a if b == 1 else b if a == 1 else mul_dims(a, b)
 
 
-@_of_valid
+@of_valid
 def div(a: Extent, b: Extent) -> Size:
     """
     The quotient, rounded down.
@@ -227,7 +227,7 @@ def div(a: Extent, b: Extent) -> Size:
     return a if b == 1 else floordiv_dims(a, b)
 
 
-@_of_valid
+@of_valid
 def max_size(a: Extent, b: Extent) -> Size:
     """
     The larger size.
@@ -240,7 +240,7 @@ def max_size(a: Extent, b: Extent) -> Size:
     return max_dims(a, b)
 
 
-@_of_valid
+@of_valid
 def min_size(a: Extent, b: Extent) -> Size:
     """
     The smaller size.
@@ -291,111 +291,6 @@ def min_shape(a: Shape, b: Shape) -> Shape:
     return _extentwise("min", min_size, a, b)
 
 
-def _numpy_tuple(shape: Shape) -> str:
-    if not isinstance(shape, tuple):
-        return "(*)"
-    return f"({shape[0]},)" if len(shape) == 1 else f"({','.join(map(str, shape))})"
-
-
-def _cannot_broadcast(shapes: Sequence[Shape]) -> str:
-    """NumPy's wording."""
-    return f"operands could not be broadcast together with shapes {brief(' '.join(map(_numpy_tuple, shapes)))}"
-
-
-def _columns(shapes: Sequence[Shape]) -> list[list[Extent]]:
-    """By dimension of the result, the extents of the ranked shapes that are not known to be 1 or equal to one before."""
-    known = [s for s in shapes if isinstance(s, tuple)]
-    rank = max(map(len, known), default=0)
-    columns: list[list[Extent]] = [[] for _ in range(rank)]
-    for shape in known:
-        for column, extent in zip(columns[rank - len(shape) :], shape, strict=True):
-            if extent == UNKNOWN or not (are_equal(extent, 1) or any(are_equal(extent, other) for other in column)):
-                column.append(extent)
-    return columns
-
-
-def broadcast(*shapes: Shape, error: str | None = None) -> Shape:
-    """
-    The common shape that NumPy broadcasts to, whatever the order of operands.
-
-    In each dimension, extents other than 1 must be equal. One that is known decides, as unknown ones are 1 or equal to it. A
-    name among ones only stays; next to another name or an unknown extent it may be the 1, so the result is unknown. The
-    specification's text gives 1 for `"?"` and 1, which is wrong where it turns out to be 5. An unranked operand makes the
-    result unranked, but hides no contradiction among the others; combining two at a time would.
-
-    >>> broadcast((2, 1), (3,)), broadcast(("?",), (1,)), broadcast(("?",), (5,)), broadcast(("B",), (1, 1)), broadcast()
-    ((2, 3), ('?',), (5,), (1, 'B'), ())
-    >>> broadcast(("B",), ("B",)), broadcast(("B",), ("C",)), broadcast((2,), UNRANKED)
-    (('B',), ('?',), Unranked())
-    >>> broadcast((2, 3), UNRANKED, (4,))
-    Invalid(reason='operands could not be broadcast together with shapes (2,3) (*) (4,)')
-    """
-    if (bad := invalid(*shapes)) is not None:
-        return bad
-    found: list[Extent] = []
-    for column in _columns(shapes):
-        sizes = [extent for extent in column if isinstance(extent, int)]
-        if len(sizes) > 1:
-            return Invalid(error or _cannot_broadcast(shapes))
-        found.append(sizes[0] if sizes else 1 if not column else column[0] if len(column) == 1 else UNKNOWN)
-    return tuple(found) if UNRANKED not in shapes else UNRANKED
-
-
-def is_broadcastable(*shapes: Shape) -> Truth:
-    """
-    Return whether the shapes broadcast, if that is certain.
-
-    >>> is_broadcastable((2, 1), (3,)), is_broadcastable((2,), (3,)), is_broadcastable(("?",), (3,))
-    (True, False, None)
-    >>> is_broadcastable(("?",), (1,)), is_broadcastable(("B",), ("B",)), is_broadcastable(UNRANKED, (1, 1))
-    (True, True, True)
-    """
-    if isinstance(broadcast(*shapes), Invalid):
-        return False
-    columns = _columns(shapes)
-    unranked = shapes.count(UNRANKED)
-    if unranked == 0 or (unranked == 1 and not any(columns)):
-        return True if all(len(column) <= 1 for column in columns) else None
-    return True if len(shapes) < 2 else None
-
-
-@_of_valid
-def concat(a: Ranked | Unranked, b: Ranked | Unranked) -> Shape:
-    """
-    The extents of one after those of the other.
-
-    >>> concat((2, "?"), (3,)), concat((2,), UNRANKED)
-    ((2, '?', 3), Unranked())
-    """
-    return UNRANKED if isinstance(a, Unranked) or isinstance(b, Unranked) else ranked(a + b)
-
-
-def split_at(shape: Shape, index: Size) -> tuple[Shape, Shape]:
-    """
-    The first `index` extents and the others; a negative index counts from the end.
-
-    >>> split_at((2, 3, 4), 1), split_at((2, 3, 4), -1), split_at(UNRANKED, -2), split_at((2, 3), "?")
-    (((2,), (3, 4)), ((2, 3), (4,)), (Unranked(), ('?', '?')), (Unranked(), Unranked()))
-    >>> split_at((2, 3), 3)[0]
-    Invalid(reason='index 3 is out of bounds for a split of rank 2')
-    """
-    if isinstance(shape, Invalid) or isinstance(index, Invalid):
-        bad = shape if isinstance(shape, Invalid) else index
-        assert isinstance(bad, Invalid)
-        return bad, bad
-    if isinstance(index, str):
-        return (shape, shape) if shape == () else (UNRANKED, UNRANKED)
-    rank = len(shape) if isinstance(shape, tuple) else MAX_RANK
-    if not -rank <= index <= rank:
-        bad = Invalid(f"index {index} is out of bounds for a split of rank {rank}")
-        return bad, bad
-    if not isinstance(shape, tuple):
-        part: Shape = (UNKNOWN,) * abs(index)
-        return (UNRANKED, part) if index < 0 else (part, UNRANKED)
-    place = index + rank if index < 0 else index
-    return shape[:place], shape[place:]
-
-
 def num_elements(shape: Shape) -> Size:
     """
     The product of the extents; of large ones and a 0 it is 0.
@@ -421,7 +316,7 @@ def rank(shape: Shape) -> Size:
     return len(shape) if isinstance(shape, tuple) else shape if isinstance(shape, Invalid) else UNKNOWN
 
 
-@_of_valid
+@of_valid
 def get_extent(shape: Ranked | Unranked, dim: Extent) -> Size:
     """
     The extent of dimension `dim`; NumPy's wording if there is none.

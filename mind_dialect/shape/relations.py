@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from xdsl.ir import Operation, SSAValue
 
 from .constraints import ConstraintOp, CstrBroadcastableOp, CstrEqOp, CstrRequireOp, IsBroadcastableOp, ShapeEqOp
-from .shapes import AnyOp, BroadcastOp, JoinOp, MeetOp
+from .meeting import JoinOp, MeetOp
+from .shapes import AnyOp, BroadcastOp
 
 MAX_BROADCASTABLE = 64
 """A question looks at this many constraints `cstr_broadcastable`, the latest ones."""

@@ -21,7 +21,7 @@ from ..extents.expr import TooLarge
 from .constraints import CstrBroadcastableOp, CstrEqOp, CstrRequireOp
 from .evaluate import Value, as_shape
 from .lattice import UNKNOWN
-from .shapes import MeetOp
+from .meeting import MeetOp
 
 MAX_LEARNT = 64
 """So many relations are learnt in a function; each costs time in proportion to what is known before."""

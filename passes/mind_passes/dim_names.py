@@ -14,11 +14,11 @@ from mind_dialect.extents.dims import (
     dim_of,
     exact_quotient,
     is_expression,
-    linear_in,
     names_in,
     sub_dims,
     substituted,
 )
+from mind_dialect.extents.solutions import linear_in
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.attributes import DIM, DIMS
 from mind_dialect.ptir.types import DTYPE_OF_TYPE, read_type, tensor_type

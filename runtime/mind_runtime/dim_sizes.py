@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from mind_dialect.declared_dims import broken
 from mind_dialect.errors import MindError, error
 from mind_dialect.extents import Declaration
-from mind_dialect.extents.dims import is_expression, misfit_text, size_in, solutions
+from mind_dialect.extents.dims import is_expression, misfit_text, size_in
+from mind_dialect.extents.solutions import solutions
 from mind_dialect.program import shown_name
 
 from .signature import TensorSpec

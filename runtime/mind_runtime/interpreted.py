@@ -34,7 +34,8 @@ from mind_dialect import ptir
 from mind_dialect.core import CoreOp
 from mind_dialect.declared_dims import broken, declarations_of
 from mind_dialect.errors import MindError, error
-from mind_dialect.extents.dims import is_expression, size_in, solutions
+from mind_dialect.extents.dims import is_expression, size_in
+from mind_dialect.extents.solutions import solutions
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import PtirDType, read_type
 from mind_dialect.ptir_shapes import UNKNOWN

@@ -49,7 +49,7 @@ from mind_dialect.shape import (
 from mind_dialect.shape.evaluate import EVALUATE, Shaped, Value, as_shape, evaluate, shape_of_type
 from mind_dialect.shape.lattice import MAX_RANK, UNKNOWN, UNRANKED, Invalid, Shape, Unranked, join, ranked, show
 from mind_dialect.shape.types import ShapeType, SizeType, ValueShapeType, WitnessType, is_extents, is_shaped
-from mind_passes.shape.emitter import CODE_ATTRIBUTE, filled
+from mind_passes.shape.emitted import CODE_ATTRIBUTE, filled
 
 Values = tuple[Any, ...]
 MAX_STEPS = 1 << 17

@@ -19,7 +19,8 @@ from xdsl.ir import Operation
 
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
-from mind_dialect.extents.dims import is_expression, solutions
+from mind_dialect.extents.dims import is_expression
+from mind_dialect.extents.solutions import solutions
 from mind_dialect.names import shown_op
 from mind_dialect.op import DialectOp
 from mind_dialect.program import value_ids

@@ -14,7 +14,8 @@ from xdsl.dialects.func import FuncOp
 
 from mind_dialect import ptir
 from mind_dialect.declared_dims import declarations_of
-from mind_dialect.extents.dims import SIZE, is_expression, solutions
+from mind_dialect.extents.dims import is_expression
+from mind_dialect.extents.solutions import SIZE, solutions
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import read_type
 from mind_dialect.ptir_shapes import UNKNOWN, Dim

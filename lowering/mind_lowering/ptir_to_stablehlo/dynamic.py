@@ -22,7 +22,8 @@ from mind_dialect import ptir
 from mind_dialect.declared_dims import declarations_of, function_facts
 from mind_dialect.dominance import values_of, walk
 from mind_dialect.extents import Extent, Facts, TooLarge, extent, relation_text, symbol
-from mind_dialect.extents.dims import SIZE, extent_of, is_expression, names_in, solutions
+from mind_dialect.extents.dims import extent_of, is_expression, names_in
+from mind_dialect.extents.solutions import SIZE, solutions
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.control import yielded
 from mind_dialect.ptir.types import SI32, SI64, read_type

@@ -15,8 +15,9 @@ from xdsl.ir import Attribute
 from mind_dialect.codecs import BOOLEAN, INTEGERS, is_array
 from mind_dialect.errors import brief, error
 from mind_dialect.extents import Extent
-from mind_dialect.extents.dims import SIZE, Solution, extent_of, names_in
+from mind_dialect.extents.dims import extent_of, names_in
 from mind_dialect.extents.operations import Algebra, fold
+from mind_dialect.extents.solutions import SIZE, Solution
 from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import CF64, DTYPE_OF_TYPE, F64, PtirDType, is_dim
 

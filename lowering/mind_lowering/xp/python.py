@@ -20,7 +20,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect.errors import MindError, error
-from mind_dialect.extents.dims import is_expression, names_in, solutions
+from mind_dialect.extents.dims import is_expression, names_in
+from mind_dialect.extents.solutions import solutions
 from mind_dialect.literals import HEX_ABOVE, nested
 from mind_dialect.program import input_names
 from mind_dialect.ptir import FusionOp

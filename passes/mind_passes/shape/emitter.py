@@ -11,9 +11,8 @@ A constraint carries what a message about it needs: `mind.op` is the op it is fo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple, cast
+from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, i1, i64
@@ -50,32 +49,12 @@ from mind_dialect.shape.lattice import UNKNOWN, Extent, Invalid, Ranked, invalid
 from mind_dialect.shape.size_facts import SizeFacts
 from mind_dialect.shape.types import extents_type, index, shape, size, witness
 
-OP_ATTRIBUTE, CODE_ATTRIBUTE, WORDING_ATTRIBUTE = "mind.op", "mind.code", "mind.wording"
+from .emitted import CODE_ATTRIBUTE, CODES, OP_ATTRIBUTE, WORDING_ATTRIBUTE, Fault, Shape, filled
+
 MAX_IMPLIED, MAX_NEAR = 64, 8
 """So many constraints are compared with one another, each with so many others that have a name of its."""
 RELATIONS = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
 """What two numbers may have to be to each other, by the number of the predicate of `arith.cmpi`."""
-
-
-@dataclass(eq=False, slots=True)
-class Shape:
-    """A shape that was emitted; what is None was not asked for yet."""
-
-    value: SSAValue | None
-    extents: list[SSAValue | None]
-
-    @property
-    def rank(self) -> int:
-        """The number of dimensions."""
-        return len(self.extents)
-
-
-class Fault(NamedTuple):
-    """An op of a program whose shapes cannot be, the code of the error, and why."""
-
-    op: Operation
-    code: str
-    reason: str
 
 
 class Emitter:
@@ -190,7 +169,7 @@ class Emitter:
 
     def _fault(self, op: Operation, reason: str) -> None:
         given = op.attributes.get(CODE_ATTRIBUTE)
-        code = given.data if isinstance(given, StringAttr) else _CODES.get(type(op), "E9020")
+        code = given.data if isinstance(given, StringAttr) else CODES.get(type(op), "E9020")
         if isinstance(op, CstrRequireOp):
             reason = filled(op, [self.of(v) for v in cast(Operation, op.pred.owner).operands])
         self.faults.append(Fault(self.source or op, code, reason))
@@ -404,14 +383,6 @@ _OPERATIONS: Mapping[str, Callable[[Emitter, SSAValue, SSAValue], SSAValue]] = {
     "max": Emitter.max,
     "min": Emitter.min,
 }
-_CODES: Mapping[type[Operation], str] = {
-    CstrEqOp: "E3001",
-    CstrBroadcastableOp: "E3001",
-    BroadcastOp: "E3001",
-    AddOp: "E3006",
-    MulOp: "E3006",
-}
-"""The codes of what fails and states none: shapes that do not fit, sizes beyond 64 bits."""
 
 
 def _ignorance(known: Value) -> int:
@@ -426,11 +397,3 @@ def _constant(n: int) -> Operation:
 @cache
 def _predicate(n: int) -> Attribute:
     return IntegerAttr(n, i64)
-
-
-def filled(op: CstrRequireOp, numbers: Sequence[object]) -> str:
-    """The message of a constraint about the two numbers that are compared."""
-    wording = op.attributes.get(WORDING_ATTRIBUTE)
-    if not isinstance(wording, StringAttr) or len(numbers) != 2:
-        return op.message
-    return wording.data.replace("{lhs}", str(numbers[0])).replace("{rhs}", str(numbers[1]))

@@ -13,7 +13,8 @@ from xdsl.dialects import func
 from xdsl.ir import Block, SSAValue
 
 from mind_dialect import extents
-from mind_dialect.extents.dims import is_expression, solutions
+from mind_dialect.extents.dims import is_expression
+from mind_dialect.extents.solutions import solutions
 from mind_dialect.shape.evaluate import Shaped
 from mind_dialect.shape.lattice import UNKNOWN, Ranked
 

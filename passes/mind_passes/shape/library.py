@@ -11,7 +11,8 @@ from mind_dialect.shape.evaluate import as_shape
 from mind_dialect.shape.lattice import Ranked
 from mind_dialect.shape.types import ShapeType, ValueShapeType, index, shape, size
 
-from .emitter import Emitter, Shape
+from .emitted import Shape
+from .emitter import Emitter
 
 
 def placed(e: Emitter, function: FuncOp, operands: Sequence[Shape], results: Sequence[Ranked | None]) -> list[Shape] | None:

@@ -25,7 +25,8 @@ from mind_dialect import ptir, register
 from mind_dialect.core import CoreOp
 from mind_dialect.declared_dims import function_facts, keep_declarations
 from mind_dialect.errors import CATALOGUE, MindError, error
-from mind_dialect.extents.dims import SIZE, is_expression, names_in, solutions
+from mind_dialect.extents.dims import is_expression, names_in
+from mind_dialect.extents.solutions import SIZE, solutions
 from mind_dialect.names import shown_op
 from mind_dialect.op import DialectOp
 from mind_dialect.profiles import profile_of
@@ -40,7 +41,8 @@ from mind_dialect.verify import verify
 
 from ..callees import calls_in
 from ..inline import inlined
-from .emitter import Emitter, Fault, Shape
+from .emitted import Fault, Shape
+from .emitter import Emitter
 from .library import placed
 from .rules import SHAPE_RULES, emit_shapes
 

@@ -23,8 +23,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from mind_dialect import register
-from mind_dialect.extents.dims import SIZE, extent_of
+from mind_dialect.extents.dims import extent_of
 from mind_dialect.extents.operations import Algebra, fold
+from mind_dialect.extents.solutions import SIZE
 from mind_dialect.program import functions
 from mind_dialect.ptir import DimensionSizeOp
 from mind_dialect.ptir.types import SI64

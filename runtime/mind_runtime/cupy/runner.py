@@ -12,7 +12,6 @@ from __future__ import annotations
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ from mind_lowering.memory_plan import MemoryPlan
 
 from .gpu import Array, Graph, Machine, Room
 from .lanes import in_lanes
+from .moving import Moving
 from .recorder import Recorder
 from .tape import Section, State, Tape, Work, observe
 
@@ -43,32 +43,6 @@ MOST_MOVES = 8
 """After so many tapes were made, what moves is copied."""
 
 Addresses = tuple[int | None, ...]
-
-
-@dataclass
-class Moving:
-    """Counts how often the addresses of arguments or results change, and says which of them are copied."""
-
-    copied: list[bool]
-    first: list[int | None] = field(default_factory=list["int | None"])
-    moved: list[bool] = field(default_factory=list[bool])
-
-    @staticmethod
-    def of(count: int) -> Moving:
-        """For so many arrays."""
-        return Moving([False] * count, [None] * count, [False] * count)
-
-    def note(self, addresses: Sequence[int | None]) -> None:
-        """Take note of where they are now."""
-        for i, address in enumerate(addresses):
-            if address is not None:
-                if self.first[i] is None:
-                    self.first[i] = address
-                self.moved[i] |= self.first[i] != address
-
-    def settle(self) -> None:
-        """Copy from now on what has moved."""
-        self.copied = [c or m for c, m in zip(self.copied, self.moved, strict=True)]
 
 
 class CudaRunner:

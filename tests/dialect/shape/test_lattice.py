@@ -20,21 +20,18 @@ from hypothesis import strategies as st
 
 from mind_dialect.extents.dims import size_in
 from mind_dialect.shape import lattice
+from mind_dialect.shape.combine import broadcast, concat, is_broadcastable, split_at
 from mind_dialect.shape.lattice import (
     MAX_EXTENT,
     MAX_RANK,
     UNRANKED,
     Invalid,
     any_of,
-    broadcast,
-    concat,
     eq,
     generalize,
     get_extent,
-    is_broadcastable,
     join,
     num_elements,
-    split_at,
 )
 
 BAD = Invalid("given")

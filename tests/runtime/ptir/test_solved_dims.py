@@ -10,7 +10,8 @@ import pytest
 
 from host_runs import RUNS
 from mind_dialect.errors import MindError
-from mind_dialect.extents.dims import Dim, canonical, is_expression, linear_in, names_in, size_in, solutions
+from mind_dialect.extents.dims import Dim, canonical, is_expression, names_in, size_in
+from mind_dialect.extents.solutions import linear_in, solutions
 from mind_dialect.program import functions
 from mind_passes.functional import vjp
 from mind_passes.inline import inline_module

@@ -15,7 +15,8 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from mind_dialect import ptir
 from mind_dialect.declared_dims import state_declarations
 from mind_dialect.errors import brief, error
-from mind_dialect.extents.dims import is_expression, names_in, solutions, substituted, under
+from mind_dialect.extents.dims import is_expression, names_in, substituted, under
+from mind_dialect.extents.solutions import solutions
 from mind_dialect.program import NAME_ATTRIBUTE
 from mind_dialect.ptir.types import PtirDType, tensor_type
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
