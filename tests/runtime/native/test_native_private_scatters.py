@@ -91,6 +91,23 @@ def test_updates_and_indices_of_any_layout() -> None:
     same(lambda i, u: segments("max")(flat(ptir.TransposeOp(u, perm=[1, 0])), flat(i)), where, where * 5)
 
 
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "si32", "i1"])
+def test_updates_of_one_number_are_not_stored_where_they_have_an_order(dtype: str) -> None:
+    """In rows, which threads share, and one after the other; also where the last update stays."""
+    where, x = rng.integers(0, 7, 20).astype(np.int64), block(DTYPES[dtype], (7, 40))
+
+    def one(shape: tuple[int, ...]) -> Any:
+        value = (1.5 if dtype[0] in "fb" else True if dtype == "i1" else 3,)
+        return ptir.BroadcastToOp(ptir.ConstantOp(PtirLiteralAttr.from_values(DTYPES[dtype], (), value)), result_shape=shape)
+
+    if dtype != "i1":
+        same(lambda i: segments("sum")(one((20,)), i), where)
+        same(lambda i: segments("sum")(one((20, 40)), i), where)
+    same(lambda a, i: reduced("replace")(a, i, one((20, 40))), x, np.repeat(where[:, None], 40, 1))
+    same(lambda a, i: reduced("max")(a, i, one((20,))), x[:, 0].copy(), where)
+
+
 @pytest.mark.usefixtures("way", "small")
 @pytest.mark.parametrize("at", [(0,), (37, 61), (82,), (5, 5)])
 @pytest.mark.parametrize("wrong", [7, -1, 1 << 40, -(1 << 62)])
@@ -129,6 +146,17 @@ def test_counting_stores_no_updates() -> None:
     assert "segment_reduce of [65536] in 4 parts, each in 4 private tables of 100" in "\n".join(found.explain())
     x = rng.integers(0, 100, 65536).astype(np.int32)
     np.testing.assert_array_equal(found(x), np.bincount(x, minlength=100))
+
+
+def test_counting_in_floats_stores_no_updates() -> None:
+    def counted(ids: Any) -> Any:
+        return ma.segment_sum(ma.ones((65536,), dtype=ma.float32), ids, num_segments=9)
+
+    found = mind_runtime.compile(ma.trace(counted, ma.spec((65536,), np.int32, name="ids")), target="native")
+    assert [line for line in found.explain() if "copy over [65536]" in line] == []
+    assert "0 ops on NumPy" in found.explain()[0]
+    ids = rng.integers(0, 9, 65536).astype(np.int32)
+    np.testing.assert_array_equal(found(ids), np.bincount(ids, minlength=9).astype(np.float32))
 
 
 @pytest.mark.parametrize(
