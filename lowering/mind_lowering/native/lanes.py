@@ -150,7 +150,36 @@ class Lanes:
             return self.splat(register(dtype), one)
         if stride == 1:
             return self.from_memory(dtype, self._consecutive(type, dtype.size, f.address(type, base, index)))
+        if stride == 2 and self.width > 2 and (self.mask is None or self.counted):
+            return self.from_memory(dtype, self._alternate(type, dtype.size, base, index))
         return self.from_memory(dtype, self._gathered(type, dtype.size, self._addresses(type, base, index, stride)))
+
+    def _alternate(self, type: str, align: int, base: str, index: str) -> str:
+        """
+        Every other element, from two vectors of neighbours: gathers take several times as long.
+
+        The second vector ends with the last element that is wanted, so that nothing behind it is read.
+        """
+        half, count = self.width // 2, self.counted or self.width
+        first, behind = (self.function.address(type, base, self.function.add(index, str(n))) for n in (0, self.width - 1))
+        wanted = [lane for lane in range(self.width) if lane < count]
+        masks = [{2 * lane for lane in wanted if lane < half}, {2 * lane - self.width + 1 for lane in wanted if lane >= half}]
+        a, b = (self._some(type, align, address, mask) for address, mask in zip((first, behind), masks, strict=True))
+        places = ", ".join(f"i32 {2 * lane + (lane >= half)}" for lane in range(self.width))
+        of = self.of(type)
+        return self.op(f"shufflevector {of} {a}, {of} {b}, <{self.width} x i32> <{places}>")
+
+    def _some(self, type: str, align: int, address: str, wanted: set[int]) -> str:
+        """The lanes of consecutive elements that are wanted, all of them where no lane is masked; nothing else is read then."""
+        of = self.of(type)
+        if self.mask is None:
+            return self.op(f"load {of}, ptr {address}, align {align}")
+        if not wanted:
+            return "zeroinitializer"
+        bits = ", ".join(f"i1 {'true' if lane in wanted else 'false'}" for lane in range(self.width))
+        arguments = (("ptr", address), ("i32", str(align)), (self.of("i1"), f"<{bits}>"), (of, "zeroinitializer"))
+        name = f"llvm.masked.load.{suffix(type, self.width)}.p0"
+        return self.function.call(name, of, *arguments, hint=self.hint, immediate=(1,))
 
     def load_from(self, dtype: PtirDType, base: str, offsets: str) -> str:
         """Elements at so many offsets, a vector of i64; lanes that do not count read nothing."""

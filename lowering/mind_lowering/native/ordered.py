@@ -27,7 +27,8 @@ class Ordered(Places):
     """
     The loops over `shape`, where `order` are the axes with an order; strides of views are in that shape.
 
-    Lanes, for dtypes of `size` bytes, run along an axis without order, if there is one; a unit of work is `vectors` of them.
+    Lanes, for dtypes of `size` bytes, run along an axis without order, if there is one; a unit of work is `vectors` of them. If
+    not `spreads`, they need a view that is consecutive along it: else each unit is one place along all axes without order.
     """
 
     def __init__(
@@ -41,12 +42,16 @@ class Ordered(Places):
         size: int,
         vectors: int,
         origin: PtirOp | None = None,
+        *,
+        spreads: bool = True,
     ):
         super().__init__(f, host, sites, axes_of(shape, order, [v.strides for v in views]), origin)
         free = [i for i, a in enumerate(self.axes) if not a.reduced]
         self.order = [i for i, a in enumerate(self.axes) if a.reduced]
         self.width = host.lanes(max(4, size))
         self.along = min(free, key=lambda i: (*self.axes[i].cost(self.width), -i), default=None)
+        if not spreads and self.along is not None and 1 not in self.axes[self.along].strides:
+            self.along = None
         self.width = min(self.width, 1 << (self.extent - 1).bit_length())
         self.kept = [i for i in free if i != self.along]
         self.chunk = self.width * vectors

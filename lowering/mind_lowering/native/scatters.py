@@ -103,7 +103,7 @@ def emit_scatter(f: Function, host: TargetInfo, step: Scatter, sites: Sites) -> 
     lookups = tuple([Lookup(c.index, c.stride, c.limit, clamped=True) for c in step.columns])
     views = [step.updates, replace(step.target, lookups=lookups), *(c.index for c in step.columns)]
     size = max(step.updates.dtype.size, step.target.dtype.size)
-    loops = Ordered(f, host, sites, step.updates.shape, step.order, views, size, VECTORS)
+    loops = Ordered(f, host, sites, step.updates.shape, step.order, views, size, VECTORS, spreads=False)
     source, target = loops.spots(views, ["update", "target"])
 
     def unit(at: dict[int, str], low: str, high: str) -> None:
