@@ -1,5 +1,5 @@
 """
-Whether an expression grows with a name, as a bound of the name is a bound of the expression only then.
+Growth of an expression with a name: a bound of the name is a bound of the expression only if the expression never falls.
 
 The facts decide whether one more of a name may give less. Where they do not, the form may: a quotient by a positive number grows
 as what it divides does, a maximum as all of its operands do, a sum or a product of extents as each of its parts does.

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 from xdsl.dialects.builtin import StringAttr, TensorType
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from mind_dialect.dominance import values_of, walk
@@ -41,10 +40,10 @@ def dims_of(type: Attribute) -> Dims | None:
     return read_type(tensor).shape if tensor.element_type in DTYPE_OF_TYPE else None
 
 
-def names_used(func: FuncOp) -> list[str]:
-    """The names that a function's types and properties have, in the order of the text."""
+def names_used(root: Operation) -> list[str]:
+    """The names that the types and properties of a function, or of an op with regions, have, in the order of the text."""
     found: dict[str, None] = {}
-    for op in walk(func):
+    for op in walk(root):
         _add((value.type for value in values_of(op)), found)
         for dims in op.stated_dims().values() if isinstance(op, PtirOp) else ():
             found.update(dict.fromkeys(name for d in dims for name in names_in(d)))

@@ -9,7 +9,7 @@ Binding the names to upper bounds afterwards (`shape-infer{bind=...}`) leaves a 
 attribute `mind.extents` states that no more than the sizes is read of the results, so that kernels need not compute the rest.
 
 Most ops leave a tail where it is. A reduction, a contraction or an index must not read it, so a mask replaces it by a value
-that changes nothing. `ROWS` of `tail_rules.py` says so for each op; an op without a row is refused.
+that changes nothing. `ROWS` of `tail_rules.py` says so for each op, `WITHOUT_ROW` why an op is refused.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
-from mind_dialect.errors import error
+from mind_dialect.errors import MindError, error
 from mind_dialect.program import functions, input_names
-from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir import PtirOp, YieldOp
+from mind_dialect.ptir.control import RegionOp
 from mind_dialect.ptir.types import SI64, read_type, tensor_type
 from mind_dialect.read_extents import ALL, state_read_extents
 
 from ..dim_names import names_used
 from ..ptir.building import row_of_kind, spec_of
 from .tail_masks import Masks
-from .tail_rules import ROWS
+from .tail_regions import masks_regions
+from .tail_rules import ROWS, WITHOUT_ROW
 from .tail_sizes import Refused, Sizes
 
 
@@ -53,17 +55,14 @@ def mask_padding(func: FuncOp, names: Sequence[str] | None = None) -> list[str]:
     if not chosen:
         return []
     inputs = _size_inputs(func, chosen)
-    masks, op = Masks(Sizes(inputs)), None
+    masks = Masks(Sizes(inputs))
     try:
         for name, type in zip(input_names(func), func.function_type.inputs, strict=True):
             for n in read_type(type).shape:
                 masks.sizes.demand_growing(n, f"a dimension of {name}")
-        for op in list(func.body.block.ops):
-            _mask(masks, op)
     except Refused as e:
-        message = f"sizes of {', '.join(chosen)} cannot be padded: {e}"
-        raised = error("E6003", message, backend="mask-padding", operation=op)
-        raise (raised.at(op, op.place()) if isinstance(op, PtirOp) else raised) from None
+        raise _refusal(masks, e, None) from None
+    _mask_block(masks, func.body.block)
     numbers = {name: size.index for name, size in inputs.items() if isinstance(size, BlockArgument)}
     results = [read_type(type).shape for type in func.function_type.outputs]
     state_read_extents(func, [[numbers.get(str(n), ALL) for n in shape] for shape in results])
@@ -89,8 +88,22 @@ def _size_inputs(func: FuncOp, names: Sequence[str]) -> dict[str, SSAValue]:
     return found
 
 
+def _mask_block(masks: Masks, block: Block) -> None:
+    for op in list(block.ops):
+        try:
+            _mask(masks, op)
+        except Refused as e:
+            raise _refusal(masks, e, op) from None
+
+
+def _refusal(masks: Masks, reason: Refused, op: Operation | None) -> MindError:
+    message = f"sizes of {', '.join(masks.sizes.inputs)} cannot be padded: {reason}"
+    refused = error("E6003", message, backend="mask-padding", operation=op)
+    return refused.at(op, op.place()) if isinstance(op, PtirOp) else refused
+
+
 def _mask(masks: Masks, op: Operation) -> None:
-    if isinstance(op, ReturnOp):
+    if isinstance(op, (ReturnOp, YieldOp)):
         return
     masks.rewire(op)
     values = [v for inner in walk(op) for v in (*inner.operands, *inner.results)]
@@ -101,9 +114,12 @@ def _mask(masks: Masks, op: Operation) -> None:
     for value in values:
         for n in spec_of(value).shape:
             masks.sizes.demand_growing(n)
-    if (row := row_of_kind(ROWS, type(op))) is None:
-        raise Refused(f"{op.OPCODE} has no rule for tails")
-    row(masks, op)
+    if isinstance(op, RegionOp):
+        masks_regions(masks, op, _mask_block)
+    elif (row := row_of_kind(ROWS, type(op))) is None:
+        raise Refused(f"{op.OPCODE} {WITHOUT_ROW[type(op)]}")
+    else:
+        row(masks, op)
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,13 @@ from mind_dialect.ptir import (
 )
 from mind_dialect.ptir.types import SI64
 from mind_dialect.ptir_shapes import Dim
+from mind_dialect.ptir_shapes import pad as padded_shape
 
 from ..ptir import parts
 from ..ptir.building import in_place_of, spec_of, substitute
-from ..ptir.construct import broadcast, make, scalar
+from ..ptir.construct import broadcast, make, scalar, typed
 from .tail_masks import Masks
-from .tail_sizes import Put, Refused
+from .tail_sizes import Put
 from .tail_windows import vector, window_of, windows
 
 
@@ -59,10 +60,12 @@ def pads(masks: Masks, op: PadOp) -> None:
     if all(isinstance(n, int) for n in values["low"]):
         op.operands[0] = x
         return
-    if any(values["interior"]):
-        raise Refused("pad puts elements between others, and as many before them as a size says")
     put: Put = partial(masks.put, op)
     value: PtirLiteralAttr = values["pad_value"]
+    if any(values["interior"]):
+        none, holes = (0,) * len(result.shape), values["interior"]
+        dims = padded_shape(spec_of(x).shape, low=none, high=none, interior=holes)
+        x = put(make(PadOp, x, type=typed(result.dtype, dims), low=none, high=none, interior=holes, pad_value=value))
     edges = broadcast(ConstantOp.create(properties={"value": value}, result_types=[value.type]), result.shape)
     start = vector(put, [masks.sizes.of(n, put) for n in values["low"]])
     update = in_place_of(op, DynamicUpdateSliceOp, put(edges), x, start, sizes=spec_of(x).shape)
@@ -82,10 +85,17 @@ def slices(masks: Masks, op: SliceOp) -> None:
 
 
 def steps(masks: Masks, op: StridedSliceOp) -> None:
-    """Leave a slice from a number on; how many elements it has is no matter of where they are."""
-    for start in op.values()["starts"]:
-        if not isinstance(start, int):
-            raise Refused(f"strided_slice takes elements {start} and on")
+    """Leave a slice from a number on, whose tail is more of the operand; from a size on, step through what begins there."""
+    values = op.values()
+    starts: tuple[Dim, ...] = values["starts"]
+    if all(isinstance(start, int) for start in starts):
+        return
+    counts = tuple(sub_dims(limit, start) for limit, start in zip(values["limits"], starts, strict=True))
+    x = masks.put(op, SliceOp(op.x, starts=starts, sizes=counts))
+    assert isinstance(x.owner, SliceOp)
+    stepped = in_place_of(op, StridedSliceOp, x, starts=(0,) * len(starts), limits=counts, strides=values["strides"])
+    substitute(op, stepped)
+    slices(masks, x.owner)
 
 
 def reverses(masks: Masks, op: ReverseOp) -> None:

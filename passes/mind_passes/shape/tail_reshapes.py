@@ -16,11 +16,13 @@ from math import gcd
 from xdsl.ir import SSAValue
 
 from mind_dialect.extents.dims import mul_dims
-from mind_dialect.ptir import AddOp, DivOp, IotaOp, MaximumOp, MinimumOp, RemainderOp, ReshapeOp, SubOp, TakeOp
+from mind_dialect.ptir import AddOp, DivOp, IotaOp, MaximumOp, MinimumOp, RemainderOp, ReshapeOp, SubOp, TakeOp, TileOp
+from mind_dialect.ptir.base import OneResultOp
+from mind_dialect.ptir.models import RandomOp
 from mind_dialect.ptir.types import SI64
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
 
-from ..ptir.building import spec_of, substitute
+from ..ptir.building import in_place_of, spec_of, substitute
 from ..ptir.construct import Value, broadcast, elementwise, make, mul, reshape, scalar, typed
 from .tail_masks import Masks
 from .tail_sizes import Put, Refused
@@ -43,6 +45,36 @@ def reshapes(masks: Masks, op: ReshapeOp) -> None:
     rows = put(reshape(op.x, (total, row)))
     found = put(make(TakeOp, rows, places, type=typed(given.dtype, (*after, row))))
     substitute(op, make(ReshapeOp, found, type=op.result.type, new_shape=made.shape))
+
+
+def repeats(masks: Masks, op: TileOp) -> None:
+    """Repeat a dimension with a tail as a new one before it, which a reshape merges with it."""
+    given, counts = spec_of(op.x).shape, op.values()["repeats"]
+    if 0 in counts or not any(isinstance(n, str) and r != 1 for n, r in zip(given, counts, strict=True)):
+        return
+    pairs = [((1, n), (r, n)) if r != 1 else ((n,), (n,)) for n, r in zip(given, counts, strict=True)]
+    thin, wide = (tuple(n for pair in side for n in pair) for side in zip(*pairs, strict=True))
+    repeated = masks.put(op, broadcast(masks.put(op, reshape(op.x, thin)), wide))
+    _replace_by_reshape(masks, op, repeated)
+
+
+def draws(masks: Masks, op: RandomOp) -> None:
+    """Draw in a row, as element `i` is the same for each number of elements, and put the numbers where the sizes do."""
+    shape = spec_of(op.result).shape
+    if _leads(shape):
+        return
+    count = reduce(mul_dims, shape)
+    if count == UNKNOWN:
+        raise Refused(f"{op.OPCODE} of {', '.join(map(str, shape))}, whose product is too large an expression")
+    row = in_place_of(op, type(op), type=typed(spec_of(op.result).dtype, (count,)), **{**op.values(), "shape": (count,)})
+    masks.put(op, row)
+    _replace_by_reshape(masks, op, row.result)
+
+
+def _replace_by_reshape(masks: Masks, op: OneResultOp, x: SSAValue) -> None:
+    placed = in_place_of(op, ReshapeOp, x, new_shape=spec_of(op.result).shape)
+    substitute(op, placed)
+    reshapes(masks, placed)
 
 
 def _runs(shape: Dims) -> list[int | str]:

@@ -10,33 +10,52 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from xdsl.ir import Block, Operation
+
+from mind_dialect.op import value_of
 from mind_dialect.ptir import (
     ArgMaxOp,
     ArgMinOp,
     BinaryOp,
+    BitcastOp,
     BroadcastToOp,
     CastOp,
     ClampOp,
     CompareOp,
     ConcatOp,
+    ConstantOp,
+    ConvolutionOp,
     CumulativeOp,
     CumulativeSumOp,
+    CustomCallOp,
+    DequantizeOp,
     DimensionSizeOp,
     DivOp,
     DotGeneralOp,
     DynamicSliceOp,
     DynamicUpdateSliceOp,
     ExpOp,
+    ExtractPatchesOp,
+    FftOp,
+    FusionOp,
     GatherOp,
+    GatherWindowsOp,
     IotaOp,
     LayerNormOp,
     PadOp,
     PtirOp,
+    QuantizeOp,
+    RaggedDotOp,
     ReduceOp,
+    ReduceWindowOp,
+    RequantizeOp,
     ReshapeOp,
     ReverseOp,
+    RngNormalOp,
+    RngUniformOp,
     ScatterAddOp,
     ScatterReduceOp,
+    ScatterWindowsOp,
     SegmentReduceOp,
     SelectOp,
     SliceOp,
@@ -44,20 +63,30 @@ from mind_dialect.ptir import (
     StridedSliceOp,
     SubOp,
     TakeOp,
+    TileOp,
     TopKOp,
     TransposeOp,
     UnaryOp,
+    WindowArgOp,
 )
 from mind_dialect.ptir.elementwise import DivisionOp
 from mind_dialect.ptir.legal import WIDE_FLOATS
 from mind_dialect.ptir.types import PtirDType
 
-from ..ptir.building import axes_of_reduction, spec_of
-from .tail_indexing import looks_up, reduces_segments, scatters_elements, scatters_windows
+from ..ptir.building import axes_of_reduction, insert_new, new_ops, row_of_kind, spec_of
+from ..ptir.features import expanded
+from .tail_indexing import (
+    looks_up,
+    looks_up_windows,
+    reduces_segments,
+    scatters_elements,
+    scatters_into_windows,
+    scatters_windows,
+)
 from .tail_masks import Masks, neutral
 from .tail_moves import concatenates, pads, reverses, slices, steps
-from .tail_reshapes import reshapes
-from .tail_sizes import Refused
+from .tail_reshapes import draws, repeats, reshapes
+from .tail_spans import convolves, extracts, finds_in_windows, reduces_windows, transforms
 from .tail_windows import windows
 
 Row = Callable[[Masks, Any], None]
@@ -93,8 +122,22 @@ def _exponential(masks: Masks, op: ExpOp) -> None:
 
 
 def _normalizes(masks: Masks, op: LayerNormOp) -> None:
-    if op.values()["feature_axis"] % len(spec_of(op.x).shape) in masks.tails(op.x):
-        raise Refused("layer_norm along a dimension with a tail")
+    """Compute a norm along a dimension with a tail by reductions, which are masked."""
+    if op.values()["feature_axis"] % len(spec_of(op.x).shape) not in masks.tails(op.x):
+        return
+    block, form = op.parent, value_of(expanded(op)).owner
+    assert isinstance(block, Block)
+    assert isinstance(form, Operation)
+    parts = new_ops(form)
+    insert_new(form, op, block)
+    for part in parts:
+        part.location = op.location
+        masks.rewire(part)
+        if isinstance(part, PtirOp) and (row := row_of_kind(ROWS, type(part))) is not None:
+            row(masks, part)
+    form.results[0].name_hint = op.result.name_hint
+    op.result.replace_all_uses_with(form.results[0])
+    block.erase_op(op)
 
 
 def _accumulates(masks: Masks, op: CumulativeSumOp | CumulativeOp) -> None:
@@ -151,6 +194,15 @@ def _multiplies(masks: Masks, op: DotGeneralOp) -> None:
             op.operands[i] = masks.masked(op, value, axes, 0)
 
 
+def _multiplies_groups(masks: Masks, op: RaggedDotOp) -> None:
+    """Mask what is summed over, and let the groups of a tail have no rows."""
+    contracted = ((1,), (1,)) if op.values()["kind"] == "rows" else ((0,), (0,))
+    for i, axes in enumerate(contracted):
+        value = op.operands[i]
+        op.operands[i] = masks.masked(op, value, [a for a in axes if a in masks.tails(value)], 0)
+    op.operands[2] = masks.masked(op, op.group_sizes, masks.tails(op.group_sizes), 0)
+
+
 def _measures(masks: Masks, op: DimensionSizeOp) -> None:
     axis: int = op.values()["axis"]
     dim = spec_of(op.x).shape[axis]
@@ -159,6 +211,7 @@ def _measures(masks: Masks, op: DimensionSizeOp) -> None:
 
 
 ROWS: dict[type[PtirOp], Row] = {
+    ConstantOp: _stays,
     UnaryOp: _stays,
     CastOp: _stays,
     BinaryOp: _stays,
@@ -193,5 +246,26 @@ ROWS: dict[type[PtirOp], Row] = {
     DynamicSliceOp: windows,
     DynamicUpdateSliceOp: windows,
     DimensionSizeOp: _measures,
+    ReduceWindowOp: reduces_windows,
+    WindowArgOp: finds_in_windows,
+    ExtractPatchesOp: extracts,
+    ConvolutionOp: convolves,
+    FftOp: transforms,
+    TileOp: repeats,
+    RngUniformOp: draws,
+    RngNormalOp: draws,
+    GatherWindowsOp: looks_up_windows,
+    ScatterWindowsOp: scatters_into_windows,
+    RaggedDotOp: _multiplies_groups,
+    QuantizeOp: _stays,
+    DequantizeOp: _stays,
+    RequantizeOp: _stays,
+    BitcastOp: _stays,
 }
 """What becomes of tails, by class of op, or by a class that it is of; of other ops it is not known."""
+
+WITHOUT_ROW: dict[type[PtirOp], str] = {
+    CustomCallOp: "is code of its own, of which nothing is known",
+    FusionOp: "holds ops that are masked before they are fused",
+}
+"""Why an op has no row. Branches and loops are those of their regions, `tail_regions.py`."""

@@ -12,57 +12,12 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from mind_dialect.ptir import LayerNormOp, RsqrtOp
-from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import PtirDType
-from mind_dialect.ptir_shapes import axis
+from mind_dialect.ptir import LayerNormOp
 
-from ...ptir.construct import Value, add, broadcast, cast, dims, div, full, make, mul, reduce_sum, reshape, scale, spec, sub
-from ...ptir.parts import total
+from ...ptir.construct import Value, cast, mul, reduce_sum, spec
+from ...ptir.features import Features
 from ..walks import ForwardRow, Reverse, Row, Whole
 from .shared import sum_of
-
-
-class Features:
-    """The feature vectors of an op."""
-
-    def __init__(self, op: LayerNormOp):
-        self.op = op
-        self.shape = dims(op.x)
-        self.axis = axis(op.values()["feature_axis"], len(self.shape))
-        self.others = [a for a in range(len(self.shape)) if a != self.axis]
-        self.dtype: PtirDType = default_accumulator(spec(op.x).dtype)
-
-    def mean(self, x: Value) -> Value:
-        """The mean along the features, with extent 1."""
-        sums, n = reduce_sum(x, (self.axis,), keepdims=True), self.shape[self.axis]
-        if isinstance(n, int):
-            return scale(sums, 1 / max(n, 1))
-        count = total((n,))
-        assert not isinstance(count, int)
-        return div(sums, broadcast(cast(count, self.dtype), spec(sums).shape))
-
-    def repeated(self, v: Value) -> Value:
-        """One number for each feature vector, under the shape of x."""
-        return broadcast(v, self.shape)
-
-    def along(self, v: Value) -> Value:
-        """A vector of features, under the shape of x."""
-        thin = tuple(n if a == self.axis else 1 for a, n in enumerate(self.shape))
-        return broadcast(reshape(v, thin), self.shape)
-
-    def normalised(self) -> tuple[Value, Value]:
-        """z and r."""
-        x = cast(self.op.x, self.dtype)
-        centred = sub(x, self.repeated(self.mean(x)))
-        variance = self.mean(mul(centred, centred))
-        inverse = self.repeated(make(RsqrtOp, add(variance, full(self.op.values()["epsilon"], variance))))
-        return mul(centred, inverse), inverse
-
-    def projected(self, v: Value, z: Value, inverse: Value) -> Value:
-        """`r (v - mean(v) - z mean(v z))`."""
-        rest = sub(sub(v, self.repeated(self.mean(v))), mul(z, self.repeated(self.mean(mul(v, z)))))
-        return mul(inverse, rest)
 
 
 def adjoints(walk: Reverse, op: LayerNormOp, gs: Sequence[SSAValue | None]) -> Sequence[Value | None]:
