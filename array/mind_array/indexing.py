@@ -24,6 +24,7 @@ from mind_dialect.extents.dims import UNKNOWN, add_dims, are_related, ceildiv_di
 
 from .array import Array, wrap, wrap_shared
 from .dim import Dim
+from .dim_values import dim_value
 from .dtypes import int64, kind_of
 from .emit import constant, emit
 from .faults import ArrayIndexError, fault
@@ -266,15 +267,12 @@ class Plan:
         shape = broadcast_shapes(*(i.shape for i in self.indices))
         flat: Array | None = None
         for index, n in zip(self.indices, extents, strict=True):
-            if isinstance(n, str):
-                message = f"index array along dimension {n!r}, whose size is not known while the function is traced"
-                raise fault("E1109", message, name=str(n))
             wide = broadcast(index if index.dtype.name in ("int32", "int64") else cast(index, int64), shape)
             if kind_of(index.dtype) == "i":
-                wide = select(e.less(wide, constant(0, wide.dtype, shape)), e.add(wide, constant(n, wide.dtype, shape)), wide)
+                wide = select(e.less(wide, constant(0, wide.dtype, shape)), e.add(wide, _extent(n, wide.dtype, shape)), wide)
             if len(extents) > 1:
                 wide = _checked(cast(wide, int64), n, shape)
-            flat = wide if flat is None else e.add(e.multiply(flat, constant(n, flat.dtype, shape)), wide)
+            flat = wide if flat is None else e.add(e.multiply(flat, _extent(n, flat.dtype, shape)), wide)
         assert flat is not None
         return flat
 
@@ -295,7 +293,12 @@ class Plan:
         return tuple(shape)
 
 
-def _checked(index: Array, n: int, shape: tuple[Any, ...]) -> Array:
+def _extent(n: Any, dtype: Any, shape: tuple[Any, ...]) -> Array:
+    """Return the extent of a dimension, a number or a name, as an array."""
+    return broadcast(cast(dim_value(n), dtype), shape) if isinstance(n, str) else constant(n, dtype, shape)
+
+
+def _checked(index: Array, n: Any, shape: tuple[Any, ...]) -> Array:
     """
     An index among several, replaced by one beyond all where it is out of range.
 
@@ -304,7 +307,7 @@ def _checked(index: Array, n: int, shape: tuple[Any, ...]) -> Array:
     from .rows import elementwise as e
     from .rows.parts import select
 
-    low, high = constant(0, int64, shape), constant(n, int64, shape)
+    low, high = constant(0, int64, shape), _extent(n, int64, shape)
     inside = e.logical_and(e.greater_equal(index, low), e.less(index, high))
     return select(inside, index, constant(-(1 << 40), int64, shape))
 
@@ -332,8 +335,6 @@ def bounded(x: Array, key: Key, mode: str, fill: Array | None) -> tuple[Array, K
             continue
         n = x.shape[axis]
         if not is_slice(k):
-            if isinstance(n, str):
-                raise fault("E1109", f"at: dimension {n!r} has no size while the function is traced", name=n)
             if fill is not None:
                 x = concat([x, broadcast(fill, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))], axis=axis)
             k = _within(array_of(k, "at"), n, mode)
@@ -342,14 +343,15 @@ def bounded(x: Array, key: Key, mode: str, fill: Array | None) -> tuple[Array, K
     return x, tuple(made)
 
 
-def _within(k: Array, n: int, mode: str) -> Array:
-    """Indices from 0 to `n`; to fill, `n` stands for what is out of range."""
+def _within(k: Array, extent: Any, mode: str) -> Array:
+    """Indices from 0 to the extent; to fill, the extent stands for what is out of range."""
     from .rows import elementwise as e
     from .rows.mathematics import clip, remainder, where
 
     wide = cast(k, int64)
+    n = dim_value(extent) if isinstance(extent, str) else extent
     if mode == "wrap":
-        return remainder(wide, n) if n else wide
+        return wide if extent == 0 else remainder(wide, n)
     counted = where(e.less(wide, 0), e.add(wide, n), wide)
     if mode == "clip":
         return clip(counted, 0, n - 1)

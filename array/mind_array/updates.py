@@ -13,9 +13,13 @@ from typing import Any
 import numpy as np
 
 from mind_dialect import ptir
+from mind_dialect.extents.dims import UNKNOWN, add_dims, are_related, sub_dims
+from mind_dialect.ptir import PtirLiteralAttr
+from mind_dialect.ptir.types import SI64
 
 from .array import Array, may_share
-from .dtypes import int64, promote, promote_scalar
+from .dim_values import dim_value
+from .dtypes import bool_, int64, kind_of, promote, promote_scalar
 from .emit import constant, emit
 from .faults import fault
 from .indexing import Key, Plan, bounded, concrete_key, getitem, index_error, shown_key
@@ -165,8 +169,9 @@ class Update:
             message = "a traced mask selects a number of elements that depends on data; the value must be a number, or write"
             raise fault("E1108", f"{message} ma.where(mask, values, x)", function="at")
         plan = Plan.of(x, self._key)
-        if name := next((str(n) for n in (*plan.shape, *plan.starts, *plan.sizes) if isinstance(n, str)), None):
-            raise fault("E1109", f"at: dimension {name!r} has no size while the function is traced", name=name)
+        if UNKNOWN in (*plan.shape, *plan.starts, *plan.sizes):
+            message = f"at: a part of an array of shape {list(plan.shape)}, expected names or sizes for all dimensions"
+            raise fault("E1109", message, name=UNKNOWN)
         if not plan.indexed and not plan.flipped and all(s == 1 for s in plan.steps) and x.ndim:
             return self._window(plan, kind, new)
         return self._scattered(plan, kind, new)
@@ -182,8 +187,19 @@ class Update:
             update = _combined(kind, plan.sliced(x), update)
         if sizes == x.shape:
             return update
-        start = emit(ptir.ConstantOp, value=_vector(plan.starts))
-        return emit(ptir.DynamicUpdateSliceOp, x, update, start, sizes=sizes)
+        if not all(map(_is_inside, plan.starts, sizes, x.shape)):
+            return self._covered(plan, update)
+        return emit(ptir.DynamicUpdateSliceOp, x, update, _vector(plan.starts), sizes=sizes)
+
+    def _covered(self, plan: Plan, update: Array) -> Array:
+        """A window that may not be inside of `x`, for which the edges around it are checked; an update would be moved inside."""
+        from .rows.mathematics import where
+
+        low = tuple(plan.starts)
+        high = tuple(sub_dims(n, add_dims(start, m)) for n, start, m in zip(plan.shape, low, plan.sizes, strict=True))
+        around: dict[str, Any] = {"low": low, "high": high, "interior": (0,) * len(low)}
+        inside = emit(ptir.PadOp, constant(True, bool_, update.shape), pad_value=False, **around)
+        return where(inside, emit(ptir.PadOp, update, pad_value=_zero(update.dtype), **around), self._x)
 
     def _scattered(self, plan: Plan, kind: str, new: Array) -> Array:
         """Elements by their place in row-major order."""
@@ -193,9 +209,10 @@ class Update:
         x = self._x
         count = prod(x.shape)
         places = plan.gather(reshaped(iota((count,), 0, int64), x.shape))
-        updates = reshaped(broadcast(new, places.shape), (places.size or 0,))
+        updated = prod(places.shape)
+        updates = reshaped(broadcast(new, places.shape), (updated,))
         flat = reshaped(x, (count,))
-        indices = reshaped(places, (places.size or 0,))
+        indices = reshaped(places, (updated,))
         if kind == "mul":
             return reshaped(_multiplied(flat, indices, updates), x.shape)
         return reshaped(emit(ptir.ScatterReduceOp, flat, indices, updates, kind=kind, axis=0), x.shape)
@@ -209,11 +226,21 @@ def _multiplied(flat: Array, indices: Array, updates: Array) -> Array:
     return emit(ptir.ScatterWindowsOp, flat, indices, updates, **dims, **targets, **how)
 
 
-def _vector(starts: list[int]) -> Any:
-    from mind_dialect.ptir import PtirLiteralAttr
-    from mind_dialect.ptir.types import SI64
+def _is_inside(start: Any, size: Any, n: Any) -> bool:
+    """Return whether a window is within an extent for all sizes for which its own is not negative."""
+    return are_related(start, ">=", 0) is True and are_related(add_dims(start, size), "<=", n) is True
 
-    return PtirLiteralAttr.from_values(SI64, (len(starts),), starts)
+
+def _zero(dtype: Any) -> Any:
+    return False if kind_of(dtype) == "b" else 0
+
+
+def _vector(starts: list[Any]) -> Array:
+    from .rows.manipulation import stack
+
+    if any(isinstance(n, str) for n in starts):
+        return stack([dim_value(n) if isinstance(n, str) else constant(n, int64) for n in starts])
+    return emit(ptir.ConstantOp, value=PtirLiteralAttr.from_values(SI64, (len(starts),), starts))
 
 
 def _combined(kind: str, old: Array, new: Array) -> Array:

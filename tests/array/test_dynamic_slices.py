@@ -93,11 +93,6 @@ NO_PARTS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "a step of 0": ("E6001", lambda x, t: x[: t.shape[0] : 0]),
     "a step that is a size": ("E1109", lambda x, t: x[:: t.shape[0]]),
     "a step that is a fraction": ("E6001", lambda x, t: x[::1.5]),
-    "an update with steps": ("E1109", lambda x, t: ma.zeros(8).at[: t.shape[0] : 2].set(1.0)),
-    "an update backwards by two": ("E1109", lambda x, t: x.at[::-2].set(1.0)),
-    "an update": ("E1109", lambda x, t: ma.zeros(8).at[: t.shape[0]].set(1.0)),
-    "an update from a name": ("E1109", lambda x, t: ma.zeros(8).at[t.shape[0] :].add(1.0)),
-    "an update by index": ("E1109", lambda x, t: ma.zeros((8, 2)).at[ma.asarray([1, 2]), : t.shape[0]].set(1.0)),
     "a fraction": ("E6001", lambda x, t: x[:1.5]),
     "a word": ("E6001", lambda x, t: ma.zeros(8)[:"T"]),
 }

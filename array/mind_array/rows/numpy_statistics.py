@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from ..array import Array
+from ..dim_values import dim_value
 from ..dtypes import int64, kind_of
 from ..emit import check_memory
 from ..faults import fault
@@ -163,9 +164,10 @@ def cov(m: Any, /, y: Any = None, rowvar: bool = True, bias: bool = False, ddof:
     """Return the covariances of variables, which are rows, or columns unless `rowvar`; those of `y` follow those of `m`."""
     parts = [_variables(x, rowvar, "cov") for x in (m, y) if x is not None]
     array = concat(parts, axis=0) if len(parts) > 1 else parts[0]
-    freedom = static_size(array.shape[1], "cov") - ((0 if bias else 1) if ddof is None else ddof)
+    n, less = array.shape[1], (0 if bias else 1) if ddof is None else ddof
+    freedom = e.maximum(dim_value(n) - less, 0) if isinstance(n, str) else float(max(n - less, 0))
     off = array - mean(array, 1, keepdims=True)
-    found = matmul(off, conj(off).T) / float(max(freedom, 0))
+    found = matmul(off, conj(off).T) / freedom
     return reshape(found, ()) if found.shape == (1, 1) else found
 
 

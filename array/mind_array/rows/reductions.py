@@ -12,7 +12,7 @@ from ..array import Array
 from ..dtypes import DType, accumulated, bool_, int64, kind_of, real_of
 from ..emit import constant, emit
 from ..faults import fault
-from ..operands import array_of, axes_of, axis_of, cast, dtype_or, is_dynamic, one, static_size
+from ..operands import array_of, axes_of, axis_of, cast, dtype_or, is_dynamic, one
 from ..table import PIECEWISE, SMOOTH, row
 from . import elementwise as e
 from .manipulation import concat, expand_dims, reshape, reshaped, stack
@@ -267,7 +267,8 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) ->
         ordered = take(ordered, sorter, axis=0)
     dtype, _ = joint_dtype([ordered, wanted])
     ordered, wanted = cast(ordered, dtype), cast(wanted, dtype)
-    if static_size(ordered.shape[0], "searchsorted") > _SEARCH_LIMIT:
+    count = ordered.shape[0]
+    if not isinstance(count, str) and count > _SEARCH_LIMIT:
         return _bisected(ordered, wanted, side)
     left, right = together("searchsorted", "ordered", expand_dims(wanted, axis=-1), ordered)
     before = _before(right, left, side)
