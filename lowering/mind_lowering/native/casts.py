@@ -7,7 +7,7 @@ To floats nearest, rounded once; to integers truncated, saturated, NaN to 0; to 
 from __future__ import annotations
 
 from mind_dialect.ptir import PtirLiteralAttr
-from mind_dialect.ptir.types import BF16, F16, F64, I1, SI64, Kind, PtirDType
+from mind_dialect.ptir.types import BF16, F8E4M3, F8E5M2, F16, F32, F64, I1, SI64, Kind, PtirDType
 
 from .lanes import Lanes, register, stored
 
@@ -30,6 +30,8 @@ def cast(lanes: Lanes, x: str, source: PtirDType, target: PtirDType) -> str:
 
 def _to_float(lanes: Lanes, x: str, source: PtirDType, target: PtirDType) -> str:
     of, to = register(source), register(target)
+    if source in _FP8:
+        return _to_float(lanes, _decoded(lanes, x, source), F32, target)
     if source.kind is not Kind.FLOAT:
         if target in (F16, BF16) and source.bits > 16:
             return lanes.rounded(target, _odd_f32(lanes, _odd_f64(lanes, x, source)))
@@ -39,7 +41,34 @@ def _to_float(lanes: Lanes, x: str, source: PtirDType, target: PtirDType) -> str
         if target in (F16, BF16):
             return lanes.rounded(target, _odd_f32(lanes, x))
         return lanes.convert("fptrunc", of, to, x)
+    if target is F32:
+        return x
     return lanes.convert("fpext", of, to, x) if target is F64 else lanes.rounded(target, x)
+
+
+_FP8 = {F8E4M3: (3, 7, 0x7F), F8E5M2: (2, 15, 0x7C)}
+"""By dtype: the bits of its fraction, its bias, and its first magnitude that is not finite."""
+
+
+def _decoded(lanes: Lanes, x: str, source: PtirDType) -> str:
+    """
+    Numbers of 8 bits as f32, which has all of them. F8E5M2 is the upper half of f16.
+
+    Their bits at the place of those of f32 are the number, subnormal or not, but for the bias of the exponent. What is not finite
+    has an exponent of ones, and one more bit than infinity if it is NaN: of F8E4M3 all of it is.
+    """
+    if source is F8E5M2 and lanes.host.half:
+        bits = lanes.binary("shl", "i16", lanes.convert("zext", "i8", "i16", x), lanes.number("i16", 8))
+        return lanes.convert("fpext", "half", "float", lanes.convert("bitcast", "i16", "half", bits))
+    fraction, bias, special = _FP8[source]
+    shifted = lanes.binary("shl", "i32", lanes.convert("sext", "i8", "i32", x), lanes.number("i32", 23 - fraction))
+    placed = lanes.binary("and", "i32", shifted, lanes.number("i32", 0x80000000 | 0x7F << (23 - fraction)))
+    unbiased = lanes.convert("bitcast", "i32", "float", placed)
+    number = lanes.binary("fmul", "float", unbiased, lanes.number("float", 2.0 ** (127 - bias)))
+    beyond = lanes.convert("bitcast", "i32", "float", lanes.binary("or", "i32", placed, lanes.number("i32", 0x7F800000)))
+    magnitude = lanes.binary("and", "i8", x, lanes.number("i8", 0x7F))
+    is_finite = lanes.compare("icmp ult", "i8", magnitude, lanes.number("i8", special))
+    return lanes.select(is_finite, "float", number, beyond)
 
 
 def _odd_f32(lanes: Lanes, x: str) -> str:

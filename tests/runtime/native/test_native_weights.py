@@ -11,9 +11,15 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import mind_runtime
+from machines import RUNNABLE
 from mind_dialect import ptir
+from mind_lowering.native import TARGETS
+from mind_lowering.native.host import ISA_VARIABLE
+from mind_lowering.native.program import lower, prepared
 from mind_lowering.ptir_kernels.formats import array_dtype
+from mind_runtime.native import jit
 from native_checks import assert_close, computed_here, several
+from ptir_evaluator import function_of
 from ptir_forms import dot, like, program, spread
 
 rng = np.random.default_rng(11)
@@ -46,12 +52,12 @@ def both(types: str, body: Callable[..., Any], arrays: list[Any] | None = None) 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("dims", SHAPES, ids=str)
 @pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("dtype", ["bf16", "f16", "si8", "ui8", "si16"])
+@pytest.mark.parametrize("dtype", ["bf16", "f16", "si8", "ui8", "si16", "fp8_e4m3", "fp8_e5m2"])
 def test_a_cast_that_products_read(dims: tuple[int, int, int], turned: bool, dtype: str) -> None:
     m, k, n = dims
     w = f"{dtype}[{n},{k}]" if turned else f"{dtype}[{k},{n}]"
     native = both(f"f32[{m},{k}] {w}", lambda x, w: dot(x, ptir.CastOp(w, dtype="f32"), (1,), (int(turned),)))
-    if computed_here(dtype):
+    if computed_here(dtype) or dtype.startswith("fp8"):
         assert not any("cast" in line for line in native.explain())
         assert any(f"read in {dtype}" in line for line in native.explain()) or n == 1
 
@@ -77,7 +83,8 @@ def test_dequantized(dims: tuple[int, int, int], turned: bool, per: str) -> None
 
 @pytest.mark.parametrize("dims", SHAPES, ids=str)
 @pytest.mark.parametrize("side", range(4))
-def test_a_cast_and_a_scale(dims: tuple[int, int, int], side: int) -> None:
+@pytest.mark.parametrize("dtype", ["si8", "fp8_e4m3", "fp8_e5m2"])
+def test_a_cast_and_a_scale(dtype: str, dims: tuple[int, int, int], side: int) -> None:
     """Also as the left operand, and with the weights' own axes turned on the way."""
     m, k, n = dims
 
@@ -90,8 +97,42 @@ def test_a_cast_and_a_scale(dims: tuple[int, int, int], side: int) -> None:
         made, axis = weights(w, s), 1 - (side & 1)
         return dot(made, x, (axis,), (1,)) if side & 2 else dot(x, made, (1,), (axis,))
 
-    native = both(f"f32[{m},{k}] si8[{n},{k}] f32[{n},1]", body)
-    assert any("read in si8 with cast mul" in line for line in native.explain()), native.explain()
+    native = both(f"f32[{m},{k}] {dtype}[{n},{k}] f32[{n},1]", body)
+    assert any(f"read in {dtype} with cast mul" in line for line in native.explain()), native.explain()
+
+
+@pytest.mark.parametrize("isa", RUNNABLE)
+@pytest.mark.parametrize("wide", ["f32", "f64"])
+@pytest.mark.parametrize("dtype", ["fp8_e4m3", "fp8_e5m2"])
+def test_all_numbers_of_8_bits(dtype: str, wide: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Subnormal ones, zeros of both signs, infinities and NaN, each alone in its row of the result."""
+    monkeypatch.setenv(ISA_VARIABLE, isa)
+    w = np.arange(256, dtype=np.uint8).view(array_dtype(dtype)).reshape(1, 256).repeat(2, 0)
+    x = np.concatenate([np.ones((33, 1)), np.zeros((33, 1))], 1).astype(wide_dtype := array_dtype(wide))
+    module = program(f"{wide}[33,2] {dtype}[2,256]", lambda x, w: dot(x, ptir.CastOp(w, dtype=wide), (1,), (0,)))
+    native = mind_runtime.compile(module, target="native")
+    assert any(f"read in {dtype}" in line for line in native.explain()), native.explain()
+    with np.errstate(invalid="ignore"):
+        expected = w[:1].astype(wide_dtype) + w[1:].astype(wide_dtype) * x[:, 1:]
+    np.testing.assert_array_equal(native(x, w), expected)
+
+
+@pytest.mark.parametrize("isa", ["avx512", "avx2", "baseline", "neon", "sve256"])
+@pytest.mark.parametrize("rows", [1, 64])
+def test_code_that_decodes_fp8(rows: int, isa: str) -> None:
+    """The upper half of f16 takes no arithmetic where an instruction converts that."""
+    for dtype in ("fp8_e4m3", "fp8_e5m2"):
+        module = program(f"f32[{rows},64] {dtype}[64,64]", lambda x, w: dot(x, ptir.CastOp(w, dtype="f32"), (1,), (0,)))
+        text = lower(prepared(function_of(module), TARGETS[isa]), TARGETS[isa]).text
+        assert jit.assembly(text, TARGETS[isa])
+        assert ("fpext" in text) == (dtype == "fp8_e5m2" and TARGETS[isa].half)
+
+
+@pytest.mark.parametrize("target", ["bf16", "f16"])
+def test_fp8_is_cast_where_no_product_in_f32_reads_it(target: str) -> None:
+    """Decoding is a part of products: a cast alone runs on NumPy."""
+    native = mind_runtime.compile(program("fp8_e4m3[8,16]", lambda w: ptir.CastOp(w, dtype=target)), target="native")
+    assert any("kernels do not support fp8_e4m3" in line for line in native.explain())
 
 
 def test_special_scales_and_bits() -> None:

@@ -15,7 +15,7 @@ from xdsl.ir import Block, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir.types import BF16, F16, F32, F64, Kind, PtirDType, read_type
+from mind_dialect.ptir.types import BF16, F8E4M3, F8E5M2, F16, F32, F64, Kind, PtirDType, read_type
 
 from ...launch.kernel_patterns import Match, Rejection
 from ...launch.ref import row_major
@@ -29,7 +29,7 @@ from .axes import can_read_blocked, is_tiled, total_of
 from .blocked import BlockedWeights, blocked_weights
 from .deferred import Deferred
 
-DIGITS = {BF16: 8, F16: 11, F32: 24, F64: 53}
+DIGITS = {F8E5M2: 3, F8E4M3: 4, BF16: 8, F16: 11, F32: 24, F64: 53}
 """The bits of a float's significand."""
 _OPS = (ptir.CastOp, ptir.MulOp, ptir.SubOp)
 """Ops that weights go through on their way to a product."""
@@ -45,7 +45,7 @@ def is_exact(source: PtirDType, target: PtirDType) -> bool:
     >>> is_exact(BF16, F32), is_exact(F16, BF16), is_exact(SI8, BF16), is_exact(SI32, F32), is_exact(F32, F64)
     (True, False, True, False, True)
     """
-    if target.kind is not Kind.FLOAT or target not in DIGITS:
+    if target.kind is not Kind.FLOAT or target not in DIGITS or target.bits == 8:
         return False
     if source.kind is Kind.FLOAT:
         narrower = source in DIGITS and DIGITS[source] <= DIGITS[target]
@@ -117,7 +117,8 @@ def _source(operands: Operands, host: TargetInfo, value: SSAValue, target: PtirD
     view = None if value in operands.deferred else operands.views[value]
     if view is None or not isinstance(view.base, Buffer) or view.lookups or view.base.use not in _STILL:
         return None
-    return view if is_exact(view.dtype, target) and computes(view.dtype, host) else None
+    can_widen = computes(view.dtype, host) or view.dtype in (F8E4M3, F8E5M2)
+    return view if is_exact(view.dtype, target) and can_widen else None
 
 
 def _blocked(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Deferred | None:
