@@ -8,6 +8,7 @@ into what depends on weights alone and the rest, and fusion, which is last becau
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -45,6 +46,16 @@ def simplify(root: Operation, *, fast_math: bool = False, iterations: int = DEFA
         if not changed:
             return done
     return iterations
+
+
+def simplified(change: Callable[[ModuleOp], bool]) -> Callable[[ModuleOp], None]:
+    """Return the change of a module, which says whether there was any, with a simplification after it."""
+
+    def changed(module: ModuleOp) -> None:
+        if change(module):
+            simplify(module)
+
+    return changed
 
 
 def optimize(

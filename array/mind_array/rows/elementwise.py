@@ -16,7 +16,7 @@ from mind_lowering.ptir_kernels.ufuncs import UFUNCS
 from ..array import Array, wrap
 from ..dtypes import CATEGORIES, STANDARD, kind_of, ptir_dtype
 from ..emit import emit, quietly
-from ..operands import array_of, one, together
+from ..operands import one, together
 from ..table import NONE, PIECEWISE, SMOOTH, Derivative, Row, register
 from ..trace import ACTIVE, TracedArray
 
@@ -213,8 +213,3 @@ greater = _comparison("greater", "real", "Return `x1 > x2`.")
 greater_equal = _comparison("greater_equal", "real", "Return `x1 >= x2`.")
 equal = _comparison("equal", "all", "Return `x1 == x2`; NaN equals nothing.")
 not_equal = _comparison("not_equal", "all", "Return `x1 != x2`; NaN differs from everything.")
-
-
-def as_operand(x: Any) -> Array:
-    """An array for a function that takes numbers too."""
-    return array_of(x, "array")

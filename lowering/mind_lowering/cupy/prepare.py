@@ -31,7 +31,7 @@ from mind_passes.ptir.recompute import recompute_attention
 from mind_passes.staged import Stage, StagedPass
 
 from ..outline import drop_barriers, own_functions, own_module
-from ..ptir_optimize import optimize_marked, simplify
+from ..ptir_optimize import optimize_marked, simplified, simplify
 from .kernels.patterns import schedule_of, why_no_kernel
 from .kernels.updates import free_order
 from .options import DEFAULT, CupyOptions
@@ -61,7 +61,7 @@ def fusion_stages(options: CupyOptions = DEFAULT) -> list[Stage]:
         Stage("mind-ptir-defuse", _defuse_others),
         Stage("mind-mark-failing", mark_failing),
         Stage("mind-ptir-optimize", optimize_marked),
-        Stage("mind-ptir-move-casts", _move_casts),
+        Stage("mind-ptir-move-casts", simplified(move_casts)),
         Stage("mind-ptir-recognize", _recognize),
         Stage("mind-ptir-expand-norms", lambda module: expand_norms(module, is_kernel)),
         Stage("mind-ptir-absorb-views", lambda module: absorb_views(module, is_kernel)),
@@ -82,11 +82,6 @@ def fusion_stages(options: CupyOptions = DEFAULT) -> list[Stage]:
 def _defuse_others(module: ModuleOp) -> bool:
     """Take apart the fusions that are no kernels."""
     return defuse(module, only=lambda op: not is_kernel(op))
-
-
-def _move_casts(module: ModuleOp) -> None:
-    if move_casts(module):
-        simplify(module)
 
 
 def _recognize(module: ModuleOp) -> None:

@@ -147,8 +147,3 @@ def parse_values(parser: Parser) -> list[UnresolvedOperand]:
 def parse_types(parser: Parser) -> list[Attribute]:
     """Read types between parentheses."""
     return parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
-
-
-def resolved(parser: Parser, values: Sequence[UnresolvedOperand], types: Sequence[Attribute]) -> Sequence[SSAValue]:
-    """Return the values of names; a parse error at the end of the types if there are more or fewer of them."""
-    return parser.resolve_operands(values, types, parser.pos)

@@ -11,7 +11,7 @@ else are one function. The pass of the tools stops before the text, and their ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import IO
@@ -49,7 +49,7 @@ from ..launch.liveness import home, whole
 from ..launch.loop_carried import place_loop_carried
 from ..launch.memory_ops import AllocOp, Space, ViewOp
 from ..outline import drop_barriers, own_functions, own_module
-from ..ptir_optimize import optimize_marked, simplify
+from ..ptir_optimize import optimize_marked, simplified
 from .attention import find_attention
 from .codegen import Emission
 from .demanded import Demanded
@@ -102,35 +102,17 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-drop-barriers", drop_barriers),
         Stage("mind-ptir-optimize", optimize_marked),
         Stage("mind-ptir-select-scatters", select_scatters),
-        Stage("mind-recognize-convolutions", _recognize_convolutions),
-        Stage("mind-ptir-convolve-patches", lambda module: _convolve_patches(module, computes)),
+        Stage("mind-recognize-convolutions", simplified(lambda module: recognize(module, ("convolution",)))),
+        Stage("mind-ptir-convolve-patches", simplified(lambda module: convolve_patches(module, computes))),
         Stage("mind-ptir-expand-quantized", lambda module: expand_quantized(module, computes)),
         Stage("mind-ptir-expand-norms", lambda module: expand_norms(module, is_norm_kernel)),
-        Stage("mind-ptir-unroll-axes", _unroll_axes),
+        Stage("mind-ptir-unroll-axes", simplified(unroll_axes)),
         Stage("mind-recognize-attention", lambda module: find_attention(module, host)),
         Stage("mind-ptir-fuse", fuse),
         Stage("mind-ptir-fuse-convolutions", fuse_convolutions),
         Stage("mind-ptir-form-rows", form_row_kernels),
         Stage("mind-unmark-failing", unmark),
     ]
-
-
-def _recognize_convolutions(module: ModuleOp) -> None:
-    """Make convolutions of products of patches."""
-    if recognize(module, ("convolution",)):
-        simplify(module)
-
-
-def _convolve_patches(module: ModuleOp, computes: Callable[[Operation], bool]) -> None:
-    """Turn sums over patches into convolutions."""
-    if convolve_patches(module, computes):
-        simplify(module)
-
-
-def _unroll_axes(module: ModuleOp) -> None:
-    """Unroll short last axes, and remove the reshapes that cancel then."""
-    if unroll_axes(module):
-        simplify(module)
 
 
 def dynamic(func: FuncOp) -> str | None:

@@ -374,8 +374,3 @@ def read_exported(program: Any, promote: Callable[[Any, Any], Any], name: str = 
     state_declarations(func, declared_ranges(program.range_constraints, names_given(types.inputs)))
     module = ModuleOp([func], {VERSION_ATTRIBUTE: StringAttr(SPEC_VERSION)})
     return Exported(module, {n: weights[n] for n in names if n in weights}, tuple(mutated))
-
-
-def missing_rows(keys: Sequence[str]) -> list[str]:
-    """Return the names of ops that have neither a row nor a reason."""
-    return [key for key in keys if key not in ROWS and key not in SIZES]

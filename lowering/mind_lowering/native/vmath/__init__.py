@@ -33,18 +33,6 @@ def _of(body: Callable[..., str]) -> Maker:
     return lambda lanes, type, operands: body(Reals(lanes, type), *operands)
 
 
-def _sqrt(v: Reals, x: str) -> str:
-    return v.sqrt(x)
-
-
-def _reciprocal(v: Reals, x: str) -> str:
-    return v.div(v.c(1), x)
-
-
-def _rsqrt(v: Reals, x: str) -> str:
-    return v.div(v.c(1), v.sqrt(x))
-
-
 def _tanh(v: Reals, x: str) -> str:
     return exponentials.tanh(v, x) if v.double else bounded.tanh(v, x)
 
@@ -66,9 +54,6 @@ MATH: dict[str, Maker] = {
     "expm1": _of(exponentials.expm1),
     "log1p": _of(logarithms.log1p),
     "logistic": _of(exponentials.logistic),
-    "sqrt": _of(_sqrt),
-    "rsqrt": _of(_rsqrt),
-    "reciprocal": _of(_reciprocal),
 }
 """By opcode: what computes it in vectors."""
 
