@@ -17,6 +17,7 @@ from mind_runtime import bind, compile
 from mind_translate.fx.sizes import dim_of_expression
 
 torch = pytest.importorskip("torch", reason="torch is not installed (make test-all installs it)")
+import torch.nn.functional as F  # noqa: E402, after the skip
 from torch.export import Dim  # noqa: E402, after the skip
 
 from mind_bridges.torch import from_torch, load  # noqa: E402, after the skip
@@ -71,6 +72,16 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "the last": (lambda x: x[-1] - x[-2] + x[0], "*"),
     "the last column": (lambda x: x[:, -1], "n"),
     "the last by its place": (lambda x: x[x.shape[0] - 1], "*"),
+    "counts of ranges": (lambda x: torch.histc(x, 5, -1, 1), "*"),
+    "pooled images": (lambda x: F.max_pool2d(x.reshape(-1, 1, 2, 2).expand(-1, 3, 2, 2), 2, 1, 1), "n,*,*,*"),
+    "pooled rows": (lambda x: F.max_pool1d(x.T, 3, 2, 1, return_indices=True)[1], "*,n ceildiv 2"),
+    "averages of rows": (lambda x: F.avg_pool1d(x.T, 2, 1) + F.avg_pool1d(x.T, 4, 1, 1), "*,n-1"),
+    "averages of images": (lambda x: F.adaptive_avg_pool2d(x.reshape(-1, 1, 2, 2), (1, 2)), "n,*,*,*"),
+    "greatest of images": (lambda x: F.adaptive_max_pool2d(x.reshape(-1, 1, 2, 2), (1, 2)), "n,*,*,*"),
+    "resized images": (
+        lambda x: F.interpolate(x.reshape(-1, 1, 2, 2), scale_factor=2, mode="bilinear"),
+        "n,*,*,*",
+    ),
     "filled": (lambda x: torch.zeros(x.shape[0], x.shape[0] + 1) + x[:, :1], "n,n+1"),
 }
 
@@ -162,7 +173,7 @@ def test_a_program_exported_elsewhere_has_torchs_symbols(tmp_path: Path):
 
 
 DIFFERENTIABLE = ["joined", "differences", "padded", "folded", "means", "centred", "normalized", "sorted"]
-DIFFERENTIABLE += ["by a size", "reversed", "picked", "from the end", "the last"]
+DIFFERENTIABLE += ["by a size", "reversed", "picked", "from the end", "the last", "pooled images", "averages of rows"]
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)

@@ -31,6 +31,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from mind_dialect.declared_dims import names_given, state_declarations
 from mind_dialect.errors import MindError, error
+from mind_dialect.extents.dims import are_unequal
 from mind_dialect.locations import shown_location
 from mind_dialect.program import NAME_ATTRIBUTE, ssa_name, stated_attributes
 from mind_dialect.ptir.types import DTYPES, PtirDType, TensorSpec, tensor_type
@@ -204,16 +205,20 @@ class _GraphImporter:
         """The results, unless one has another type than torch says, which no program should cause."""
         many = isinstance(node.meta["val"], tuple | list)
         values: list[SSAValue | None] = [made] if isinstance(made, SSAValue) else list(made)
-        for value, spec in zip(values, call.results, strict=False):
-            if value is None or spec is None:
-                continue
-            found = self.to.spec(value)
-            fits = all(UNKNOWN in (m, n) or m == n for m, n in zip(found.shape, spec.shape, strict=False))
-            if found.dtype is not spec.dtype or len(found.shape) != len(spec.shape) or not fits:
-                declared, inferred = str(tensor_type(*spec)), str(tensor_type(*found))
-                message = f"aten.{call.name} states {declared}, its row gives {inferred}"
-                raise error("E4015", message, declared=declared, inferred=inferred)
-        return list(values) if many else values[0]
+        for i, spec in enumerate(call.results[: len(values)]):
+            if (value := values[i]) is not None and spec is not None:
+                values[i] = self._stated(call, value, spec)
+        return values if many else values[0]
+
+    def _stated(self, call: Call, value: SSAValue, spec: TensorSpec) -> SSAValue:
+        """A result as torch states it. Sizes that only torch knows to be equal to those of the row are checked at the call."""
+        found = self.to.spec(value)
+        pairs = list(zip(found.shape, spec.shape, strict=False))
+        if found.dtype is not spec.dtype or len(found.shape) != len(spec.shape) or any(are_unequal(*pair) for pair in pairs):
+            declared, inferred = str(tensor_type(*spec)), str(tensor_type(*found))
+            message = f"aten.{call.name} states {declared}, its row gives {inferred}"
+            raise error("E4015", message, declared=declared, inferred=inferred)
+        return value if all(UNKNOWN in pair or pair[0] == pair[1] for pair in pairs) else self.to.shaped(value, spec.shape)
 
     def value(self, argument: Any) -> Any:
         """Return an argument of a node as rows take it: a value, a number, a size, or a list of them."""

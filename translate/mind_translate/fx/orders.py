@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.extents.dims import UNKNOWN, mul_dims
 from mind_dialect.ptir.types import F32, I1, SI32, SI64, Kind
 
 from ..unsupported import Refused
@@ -132,8 +134,10 @@ def _histogram(to: AtenConverter, call: Call, x: SSAValue, bins: int = 100, low:
     dtype = call.dtype
     if not dtype.is_float:
         raise Refused(f"a histogram of {dtype}")
-    count = math.prod(to.sizes(x))
-    if not count:
+    count = reduce(mul_dims, to.shape(x), 1)
+    if count == UNKNOWN:
+        raise Refused("a histogram of a size that is not known", "give the program static shapes")
+    if count == 0:
         return to.number(0, dtype, call.shape)
     flat = to.reshape(x, (count,))
     first, last = (to.number(v, dtype) for v in (low, high))

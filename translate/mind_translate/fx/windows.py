@@ -10,13 +10,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.extents.dims import mul_dims
 from mind_dialect.ptir.types import F32, SI64
-from mind_dialect.ptir_shapes import Dims
+from mind_dialect.ptir_shapes import Dim, Dims
 
 from ..unsupported import Refused
 from .converter import AtenConverter, Call, Results, Row, Table, wide
@@ -34,13 +36,23 @@ def _each(values: Sizes, n: int) -> list[int]:
     return list(values) * n if len(values) == 1 else list(values)
 
 
-def _padding(sizes: Sizes, out: Dims, window: Sizes, strides: Sizes, low: Sizes, dilation: Sizes) -> list[tuple[int, int]]:
+def _padding(
+    sizes: Dims, out: Dims, window: Sizes, strides: Sizes, low: Sizes, dilation: Sizes, ceil_mode: bool
+) -> list[tuple[int, int]]:
     """Padding with which the windows are as many as stated, whatever way they were counted."""
     found: list[tuple[int, int]] = []
     for size, count, k, step, before, spread in zip(sizes, out, window, strides, low, dilation, strict=True):
-        assert isinstance(count, int)
-        found.append((before, max(0, (count - 1) * step + spread * (k - 1) + 1 - size - before)))
+        if isinstance(size, int) and isinstance(count, int):
+            found.append((before, max(0, (count - 1) * step + spread * (k - 1) + 1 - size - before)))
+        elif ceil_mode and step > 1:
+            raise Refused("a pool that counts windows beyond a size that is not known", "use ceil_mode=False")
+        else:
+            found.append((before, before))
     return found
+
+
+def _count(sizes: Dims) -> Dim:
+    return reduce(mul_dims, sizes, 1)
 
 
 def _max_pool(n: int) -> Row:
@@ -52,14 +64,14 @@ def _max_pool(n: int) -> Row:
         stride: Sizes = (),
         padding: Sizes = (0,),
         dilation: Sizes = (1,),
-        *_: Any,
+        ceil_mode: bool = False,
     ) -> Results:
         window = _each(window, n)
         strides = _each(stride, n) if stride else window
         dilation, low = _each(dilation, n), _each(padding, n)
-        sizes = to.sizes(x)
+        sizes = to.shape(x)
         lead = len(sizes) - n
-        pads = _padding(sizes[lead:], call.shape[lead:], window, strides, low, dilation)
+        pads = _padding(sizes[lead:], call.shape[lead:], window, strides, low, dilation, ceil_mode)
         index = to.emit(
             ptir.WindowArgOp,
             x,
@@ -70,8 +82,8 @@ def _max_pool(n: int) -> Row:
             window_dilation=(*(1,) * lead, *dilation),
             output_dtype=SI64,
         )
-        value = to.emit(ptir.TakeOp, to.reshape(x, (math.prod(sizes),)), index)
-        return value, to.math(ptir.RemainderOp, index, math.prod(sizes[lead:]))
+        value = to.emit(ptir.TakeOp, to.reshape(x, (_count(sizes),)), index)
+        return value, to.math(ptir.RemainderOp, index, _count(sizes[lead:]))
 
     return row
 
@@ -79,10 +91,10 @@ def _max_pool(n: int) -> Row:
 def _max_pool_backward(to: AtenConverter, call: Call, g: SSAValue, x: SSAValue, *rest: Any) -> SSAValue:
     """Adjoints of maxima summed where the maxima are, by their indices in an image."""
     indices = rest[-1]
-    lead, sizes = to.sizes(x)[:-2], to.sizes(x)[-2:]
-    shape = (*lead, math.prod(to.sizes(g)[-2:]))
+    lead, sizes = to.shape(x)[:-2], to.shape(x)[-2:]
+    shape = (*lead, _count(to.shape(g)[-2:]))
     places, adjoint = (to.reshape(v, shape) for v in (indices, g))
-    zero = to.number(0, call.dtype, (*lead, math.prod(sizes)))
+    zero = to.number(0, call.dtype, (*lead, _count(sizes)))
     found = to.emit(ptir.ScatterReduceOp, zero, to.index(places), adjoint, kind="add", axis=len(lead))
     return to.reshape(found, call.shape)
 
@@ -102,9 +114,9 @@ def _avg_pool(n: int) -> Row:
         window = _each(window, n)
         strides, low = _each(stride, n) if stride else window, _each(padding, n)
         x = to.cast(x, wide(call.dtype))
-        sizes = to.sizes(x)
+        sizes = to.shape(x)
         lead = len(sizes) - n
-        pads = _padding(sizes[lead:], call.shape[lead:], window, strides, low, [1] * n)
+        pads = _padding(sizes[lead:], call.shape[lead:], window, strides, low, [1] * n, ceil_mode)
         total = to.emit(
             ptir.ReduceWindowOp,
             x,
@@ -116,7 +128,7 @@ def _avg_pool(n: int) -> Row:
             window_dilation=(1,) * len(sizes),
         )
         for axis, (size, k, step, p) in enumerate(zip(sizes[lead:], window, strides, low, strict=True), lead):
-            counts = _counts(size, int(call.shape[axis]), k, step, p, include_pad)
+            counts = _counts(size, call.shape[axis], k, step, p, include_pad)
             if divisor is None:
                 total = to.emit(ptir.DivOp, total, _along(to, counts, axis, total))
         return to.cast(total if divisor is None else to.math(ptir.DivOp, total, float(divisor)), call.dtype)
@@ -124,8 +136,12 @@ def _avg_pool(n: int) -> Row:
     return row
 
 
-def _counts(size: int, out: int, window: int, step: int, padding: int, include_pad: bool) -> list[float]:
+def _counts(size: Dim, out: Dim, window: int, step: int, padding: int, include_pad: bool) -> list[float]:
     """Return the number of elements of each window: those of the padding count too, or do not; what is beyond it never does."""
+    if not isinstance(size, int) or not isinstance(out, int):
+        if padding and not include_pad:
+            raise Refused("an average without the padding along a size that is not known", "use count_include_pad=True")
+        return [float(window)]
     found: list[float] = []
     for i in range(out):
         start = i * step - padding
@@ -146,7 +162,7 @@ def _adaptive_max(n: int) -> Row:
 
     def row(to: AtenConverter, call: Call, x: SSAValue, out: Sizes) -> Results:
         lead = len(call.shape) - n
-        sizes, counts = to.sizes(x)[lead:], _ints(call.shape[lead:])
+        sizes, counts = to.sizes(x, range(lead, lead + n)), _ints(call.shape[lead:])
         windows = [_windows(size, count) for size, count in zip(sizes, counts, strict=True)]
         if math.prod(len(w) * len(w[0]) for w in windows if w) > MOST_STRIDED:
             raise Refused("an adaptive pool with very many elements")
@@ -213,7 +229,7 @@ def _factors(scales: Sequence[float] | None, sizes: Sizes, out: Sizes, align: bo
 
 
 def _nearest(to: AtenConverter, call: Call, x: SSAValue, out: Any, scales: Sequence[float] | None = None) -> SSAValue:
-    for axis, factor in zip((2, 3), _factors(scales, to.sizes(x)[2:], _ints(call.shape[2:])), strict=True):
+    for axis, factor in zip((2, 3), _factors(scales, to.sizes(x, (2, 3)), _ints(call.shape[2:])), strict=True):
         size, count = to.sizes(x, [axis])[0], int(call.shape[axis])
         places = [min(math.floor(_f32(i * factor)), size - 1) for i in range(count)]
         x = taken(to, x, axis, to.integers(places))
@@ -229,7 +245,7 @@ def _bilinear(
 ) -> SSAValue:
     """Between two neighbours along each axis, by how near they are."""
     x = to.cast(x, wide(call.dtype))
-    for axis, factor in zip((2, 3), _factors(scales, to.sizes(x)[2:], _ints(call.shape[2:]), align), strict=True):
+    for axis, factor in zip((2, 3), _factors(scales, to.sizes(x, (2, 3)), _ints(call.shape[2:]), align), strict=True):
         size, count = to.sizes(x, [axis])[0], int(call.shape[axis])
         places = [_f32(i * factor if align else max((i + 0.5) * factor - 0.5, 0.0)) for i in range(count)]
         first = [min(math.floor(p), size - 1) for p in places]
