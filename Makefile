@@ -5,11 +5,11 @@ PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE
 # Neighbours run in one process, which has made what they share.
 WORKERS ?= --numprocesses auto --maxprocesses 8 --dist worksteal
-# Of a table marked exhaustive, make test runs one case in so many, make test-rest the others.
-THIN = --thin=4
-# Of what make test leaves out or skips, make test-rest and make test-skipped can run one test in SAMPLE: TURN says which ones.
-SAMPLE ?= 1
+# Of a table marked exhaustive, make test runs one case in so many, make test-rest the others: TURN says which ones.
 TURN ?= 0
+THIN = --thin=4 --turn=$(TURN)
+# Of what make test skips, make test-skipped can run one test in SAMPLE.
+SAMPLE ?= 1
 PART = --sample=$(SAMPLE) --turn=$(TURN)
 # Version 25.1 of pip is the first that installs dependency groups.
 PIP = python -m pip install -qq --disable-pip-version-check
@@ -59,7 +59,7 @@ test: .venv/stamp
 	@$(call tests,.venv) $(THIN) --skipped-to=.venv/skipped
 
 test-rest: .venv/stamp
-	@$(call tests,.venv) $(THIN) --rest $(PART)
+	@$(call tests,.venv) $(THIN) --rest
 
 test-all: .venv-all/stamp mlir-opt qemu
 	@$(call checks,.venv-all)

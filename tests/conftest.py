@@ -65,11 +65,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--only-from", metavar="FILE", help="run only the tests and modules that FILE names")
     tiers = parser.getgroup("tiers")
     tiers.addoption("--quick", action="store_true", help="run only the tests marked quick")
-    tiers.addoption("--thin", type=int, default=1, metavar="N", help="run one case in N of tests marked exhaustive")
+    tiers.addoption("--thin", type=int, default=1, metavar="N", help="run one case in N of tests marked exhaustive, by --turn")
     tiers.addoption("--rest", action="store_true", help="run only what --thin leaves out")
     machines = parser.getgroup("machines")
     machines.addoption("--sample", type=int, default=1, metavar="N", help="run one test in N, the same ones for the same turn")
-    machines.addoption("--turn", type=int, default=0, metavar="K", help="which of the N samples")
+    machines.addoption("--turn", type=int, default=0, metavar="K", help="which of the N samples, or of the N parts of --thin")
     machines.addoption("--isa", metavar="NAMES", help="run native tests as these machines (avx2,baseline), or as `every` one")
 
 
@@ -133,7 +133,8 @@ def _one_in(count: int, item: pytest.Item, draw: str, turn: int = 0) -> bool:
 
 def _is_chosen(item: pytest.Item) -> bool:
     config, wanted = item.config, item.config.stash[WANTED]
-    left_out = item.get_closest_marker("exhaustive") is not None and not _one_in(config.getoption("--thin"), item, "thin")
+    turn = config.getoption("--turn")
+    left_out = item.get_closest_marker("exhaustive") is not None and not _one_in(config.getoption("--thin"), item, "thin", turn)
     if wanted is not None:
         chosen = not wanted[0].isdisjoint((item.nodeid, item.nodeid.partition("::")[0]))
     elif config.getoption("--rest"):
@@ -142,7 +143,7 @@ def _is_chosen(item: pytest.Item) -> bool:
         chosen = item.get_closest_marker("quick") is not None
     else:
         chosen = not left_out
-    return chosen and _one_in(config.getoption("--sample"), item, "sample", config.getoption("--turn"))
+    return chosen and _one_in(config.getoption("--sample"), item, "sample", turn)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

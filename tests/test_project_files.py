@@ -70,7 +70,7 @@ def test_the_workflow_for_changes_runs_the_same_script_as_a_checkout() -> None:
 def test_targets_of_workflows_and_of_the_ci_script_exist() -> None:
     run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     named = targets("\n".join(line for line in run.splitlines() if line.startswith("make ")))
-    assert {"test", "test-rest", "test-skipped", "test-machines"} <= named
+    assert {"test", "test-skipped", "test-machines"} <= named
     named |= {target for path in WORKFLOWS for command in commands(path) for target in targets(command)}
     assert named >= {"docs", "test-failed"}
     assert named <= declared()
