@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
+import mind_array as ma
 import mind_runtime
 from machines import RUNNABLE
 from mind_dialect import ptir
@@ -132,3 +134,49 @@ def test_bits_do_not_depend_on_threads(isa: str, monkeypatch: pytest.MonkeyPatch
     found = {mind_runtime.compile(module, target="native", threads=t)(x, mass).tobytes() for t in (1, 2, 3, 8)}
     assert len(found) == 1
     mind_runtime.clear_cache()
+
+
+# Longer last axes, which are reduced as they are
+
+
+def squares(x: Any, y: Any) -> Any:
+    return ((x[:, None, :] - y[None, :, :]) ** 2).sum(-1)
+
+
+def absolute(x: Any, y: Any) -> Any:
+    return ma.sum(ma.sum(ma.abs(x[:, None, :] - y[None, :, :]), axis=-1), axis=1)
+
+
+DISTANCES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "squared distances": (lambda x, y: ma.sum((x[:, None, :] - y[None, :, :]) ** 2, axis=-1), squares),
+    "sums of a kernel": (
+        lambda x, y: ma.sum(ma.exp(-ma.sum((x[:, None, :] - y[None, :, :]) ** 2, axis=-1)), axis=1),
+        lambda x, y: np.exp(-squares(x, y)).sum(1),
+    ),
+    "the nearest point": (
+        lambda x, y: ma.argmin(ma.sum((x[:, None, :] - y[None, :, :]) ** 2, axis=-1), axis=1),
+        lambda x, y: squares(x, y).argmin(1),
+    ),
+    "sums of absolute differences": (absolute, lambda x, y: abs(x[:, None, :] - y[None, :, :]).sum(-1).sum(1)),
+    "the greatest difference": (
+        lambda x, y: ma.max(ma.abs(x[:, None, :] - y[None, :, :]), axis=-1),
+        lambda x, y: abs(x[:, None, :] - y[None, :, :]).max(-1),
+    ),
+}
+"""Functions of two sets of points, and the same in NumPy."""
+
+
+@pytest.mark.parametrize("length", [3, 16, 64])
+@pytest.mark.parametrize("name", DISTANCES)
+def test_no_array_of_the_differences_of_all_pairs_is_stored(name: str, length: int) -> None:
+    function, oracle = DISTANCES[name]
+    n = 96
+    rng = np.random.default_rng(5)
+    x, y = ((rng.standard_normal((n, length)) / np.sqrt(length)).astype(np.float32) for _ in range(2))
+    module = ma.trace(lambda x, y: function(x, y), *(ma.spec((n, length), np.float32, name=name) for name in "xy"))
+    run = mind_runtime.compile(module, target="native")
+    expected = oracle(x.astype(np.float64), y.astype(np.float64))
+    np.testing.assert_allclose(run(x, y), expected, rtol=2e-5)
+    lines = run.explain()
+    assert not any(line.startswith("numpy") for line in lines)
+    assert int(lines[0].split("arena ")[1].split()[0]) <= 2 * n * n * 4, "two arrays of all pairs at most"
