@@ -19,6 +19,7 @@ from mind_passes.fusion.expand_quantized import QUANTIZED
 from ..launch.views import VIEWS
 from .attention import expand_attention, match_attention
 from .clipped_windows import expand_clipped, match_clipped
+from .concats import parts
 from .convolutions.fusion import (
     expand_fused_convolution,
     expand_fused_phases,
@@ -41,7 +42,7 @@ from .products.fusion import expand_fused_product, match_fused_product
 from .reasons import not_computed, unsupported
 from .rows.step import expand_rows, match_rows
 from .target_info import TargetInfo
-from .views import View, broadcast, indices, viewed, whole, window
+from .views import View, broadcast, indices, viewed, whole
 
 
 def _group(build: Builder, op: PtirOp) -> None:
@@ -81,14 +82,11 @@ def _iota(build: Builder, op: ptir.IotaOp) -> None:
 
 
 def _concat(build: Builder, op: ptir.ConcatOp) -> None:
-    target = build.target(op.result)
-    axis: int = op.values()["axis"] % len(target.shape)
-    at = 0
-    for value in op.operands:
-        shape = build.shape(value)
-        starts = [at if a == axis else 0 for a in range(len(shape))]
-        build.copy(value, build.view(value), window(target, starts, shape, [1] * len(shape)))
-        at += shape[axis]
+    target = build.joined.pop(op, None) or build.target(op.result)
+    build.views[op.result] = target
+    for value, place in zip(op.operands, parts(op, target), strict=True):
+        if (source := build.view(value)).base is not target.base:
+            build.copy(value, source, place)
 
 
 def _tile(build: Builder, op: ptir.TileOp) -> None:

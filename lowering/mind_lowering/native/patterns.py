@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from xdsl.ir import Block, SSAValue
 
-from mind_dialect.ptir import PtirLiteralAttr, PtirOp, ReduceOp
+from mind_dialect.ptir import ConcatOp, PtirLiteralAttr, PtirOp, ReduceOp
 from mind_dialect.ptir.types import PtirDType
 
 from ..launch.kernel_patterns import Choice, Match, Rejection, Rejections, cheapest, moved_bytes
@@ -46,6 +46,7 @@ class Builder(Protocol):
     host: TargetInfo
     views: dict[SSAValue, View]
     deferred: dict[SSAValue, Deferred]
+    joined: dict[ConcatOp, View]
     keep: list[Block]
     draws: int
     drawn: bool

@@ -9,7 +9,7 @@ are hoisted, where loop-carried values lie, which memory is shared) is not known
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Hashable, Iterator, Sequence
+from collections.abc import Container, Generator, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -28,6 +28,7 @@ from ..launch.kernel_body import body_of_op
 from ..launch.kernel_patterns import Choice, Rejections
 from ..launch.memory_ops import AllocOp, ViewOp
 from ..launch.ref import ref
+from .concats import concat_of, parts
 from .demanded import Demanded
 from .grouping import group_name
 from .groups import Group
@@ -81,6 +82,8 @@ class NativePlan(Values, ABC):
     """Of each step on NumPy, its op, and how many random draws the program made before it."""
     deferred: dict[SSAValue, Deferred] = field(default_factory=dict[SSAValue, Deferred])
     """Values that are not computed, because products alone read them and widen them in registers."""
+    joined: dict[ptir.ConcatOp, View] = field(default_factory=dict[ptir.ConcatOp, View])
+    """The memory of concats some of whose parts have been written to it."""
     draws: int = 0
     drawn: bool = False
     """True if native code draws random numbers."""
@@ -211,6 +214,7 @@ class NativePlan(Values, ABC):
     def group(self, ops: Sequence[PtirOp], results: Sequence[SSAValue]) -> None:
         """Append ops that groups can hold as one group with some results."""
         made = {r for op in ops for r in op.results}
+        made_by: set[Operation] = set(ops)
         inner = [op for op in ops if not isinstance(op, ptir.ReduceOp)]
         group = Group(group_name(ops, results), self.group_shape(ops[0]), ops=list(inner))
         for op in ops:
@@ -221,8 +225,19 @@ class NativePlan(Values, ABC):
             if isinstance(value.owner, ptir.ReduceOp):
                 group.reductions.append((value.owner, self.target(value)))
             else:
-                group.outputs.append((value, self.target(value)))
+                group.outputs.append((value, self._result(value, made_by)))
         self.add(group)
+
+    def _result(self, value: SSAValue, members: Container[Operation]) -> View:
+        """Return memory for a result of a group: a part of that of the concat that alone reads it, or its own."""
+        found = None if self.demanded.sizes else concat_of(value, members)
+        if found is None:
+            return self.target(value)
+        op, index = found
+        if op not in self.joined:
+            self.joined[op] = self.new(Use.ARENA, op.result)
+        self.views[value] = view = list(parts(op, self.joined[op]))[index]
+        return view
 
     def reduction(self, op: ptir.ReduceOp, source: View, result: SSAValue) -> None:
         """Append one reduction of a view, whose result stands for another value."""

@@ -1,0 +1,56 @@
+"""
+Parts of a concat, written where they are in its result.
+
+A value that a concat alone reads is not computed in memory of its own and copied: its kernel writes rows of the result. Where
+few elements of it follow each other there, a copy is left: a kernel with other operands would be as slow as that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from math import prod
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from mind_dialect.ptir import ConcatOp, FusionOp, YieldOp
+from mind_dialect.ptir.types import known_extents
+
+from .views import View, window
+
+LEAST_RUN = 16
+"""Elements of a part that follow each other in the result, at least."""
+MOST_PARTS = 64
+"""Concats of more operands are left to copies, which bounds the time per part."""
+
+
+def concat_of(value: SSAValue, members: Container[Operation]) -> tuple[ConcatOp, int] | None:
+    """Return the concat, and the operand of it, that a result of a group is alone for; a fusion may yield it to the concat."""
+    block = value.owner.parent if isinstance(value.owner, Operation) else None
+    fusion = block.parent_op() if isinstance(block, Block) else None
+    if isinstance(fusion, FusionOp):
+        outer = [use for use in value.uses if use.operation not in members]
+        if len(outer) != 1 or not isinstance(outer[0].operation, YieldOp):
+            return None
+        value, block = fusion.results[outer[0].index], fusion.parent
+    use = next(iter(value.uses)) if value.has_one_use() else None
+    if use is None or not isinstance(use.operation, ConcatOp) or use.operation.parent is not block:
+        return None
+    if len(use.operation.operands) > MOST_PARTS:
+        return None
+    shape = known_extents(value.type)
+    run = prod(shape[_axis(use.operation) :])
+    return (use.operation, use.index) if run >= LEAST_RUN else None
+
+
+def parts(op: ConcatOp, whole: View) -> Iterator[View]:
+    """Yield the part of the result of a concat that each operand is."""
+    axis, begin = _axis(op), 0
+    for x in op.operands:
+        shape = known_extents(x.type)
+        yield window(whole, [begin if a == axis else 0 for a in range(len(shape))], shape, [1] * len(shape))
+        begin += shape[axis]
+
+
+def _axis(op: ConcatOp) -> int:
+    axis: int = op.values()["axis"]
+    return axis % len(known_extents(op.result.type))
