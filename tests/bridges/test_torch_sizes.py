@@ -72,6 +72,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "the last": (lambda x: x[-1] - x[-2] + x[0], "*"),
     "the last column": (lambda x: x[:, -1], "n"),
     "the last by its place": (lambda x: x[x.shape[0] - 1], "*"),
+    "transformed": (
+        lambda x: torch.fft.irfft(torch.fft.rfft(x, norm="ortho") * 2) + torch.fft.fft2(x[:, None], dim=(1, 2)).real[:, 0],
+        "n,*",
+    ),
     "counts of ranges": (lambda x: torch.histc(x, 5, -1, 1), "*"),
     "pooled images": (lambda x: F.max_pool2d(x.reshape(-1, 1, 2, 2).expand(-1, 3, 2, 2), 2, 1, 1), "n,*,*,*"),
     "pooled rows": (lambda x: F.max_pool1d(x.T, 3, 2, 1, return_indices=True)[1], "*,n ceildiv 2"),

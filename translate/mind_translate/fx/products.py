@@ -221,19 +221,23 @@ def _transform(to: AtenConverter, x: SSAValue, kind: str, dims: Sequence[int], l
     return to.scaled(to.transpose(found, [perm.index(i) for i in range(rank)]), factor)
 
 
+def _lengths(to: AtenConverter, x: SSAValue, dims: Sequence[int]) -> list[int]:
+    return [to.sizes(x, [to.axis(x, d)])[0] for d in dims]
+
+
 def _fft_c2c(to: AtenConverter, call: Call, x: SSAValue, dims: Sequence[int], norm: int, forward: bool) -> SSAValue:
-    return _transform(to, x, "fft" if forward else "ifft", dims, [to.sizes(x)[d] for d in dims], norm) if dims else x
+    return _transform(to, x, "fft" if forward else "ifft", dims, _lengths(to, x, dims), norm) if dims else x
 
 
 def _fft_r2c(to: AtenConverter, call: Call, x: SSAValue, dims: Sequence[int], norm: int, onesided: bool) -> SSAValue:
-    lengths = [to.sizes(x)[d] for d in dims]
+    lengths = _lengths(to, x, dims)
     if not onesided:
         return _transform(to, to.cast(x, call.dtype), "fft", dims, lengths, norm)
     return _transform(to, x, "rfft", dims, lengths, norm)
 
 
 def _fft_c2r(to: AtenConverter, call: Call, x: SSAValue, dims: Sequence[int], norm: int, last: int) -> SSAValue:
-    return _transform(to, x, "irfft", dims, [*(to.sizes(x)[d] for d in dims[:-1]), last], norm)
+    return _transform(to, x, "irfft", dims, [*_lengths(to, x, dims[:-1]), last], norm)
 
 
 PRODUCTS: Table = {

@@ -264,7 +264,7 @@ def _diagonal_scatter(
 ) -> SSAValue:
     """`x` with the elements `[i, i + offset]` of two axes replaced, along the last axis of the source."""
     a, b = to.axis(x, dim1), to.axis(x, dim2)
-    count = to.sizes(source)[-1]
+    (count,) = to.sizes(source, [len(to.shape(source)) - 1])
     if not count:
         return x
     front, back = to.front(x, [a, b])
