@@ -167,17 +167,18 @@ def caller(
     if not fits:
         return None
     given = [*writer.leaves, *(f"{writer.constant(x)}.ndarray" for x in hidden)]
-    variables = [f"r{i}" for i in range(outputs)]
-    body = [f"found = {writer.constant(program)}({', '.join(given)})"]
-    if outputs == 1:
-        body += ["r0 = new(Array)", "r0.ndarray = found"]
-    elif outputs:
-        body.append(f"{', '.join(f'a{i}' for i in range(outputs))} = found")
-        for i in range(outputs):
-            body += [f"r{i} = new(Array)", f"r{i}.ndarray = a{i}"]
-    expression = writer.build(result, iter(variables))
+    expression = writer.build(result, iter([f"r{i}" for i in range(outputs)]))
     if expression is None or not outputs:
         return None
-    lines = ["def call(args, kwargs):", *(f"    {line}" for line in (*writer.lines, *body, f"return {expression}"))]
+    body = [f"found = {writer.constant(program)}({', '.join(given)})", *_results(outputs), f"return {expression}"]
+    lines = ["def call(args, kwargs):", *(f"    {line}" for line in (*writer.lines, *body))]
     exec(compile("\n".join(lines), "<mind_array call>", "exec"), writer.names)
     return writer.names["call"]
+
+
+def _results(count: int) -> list[str]:
+    """Return the lines that make arrays `r0`, `r1` and so on of what a program found."""
+    if count == 1:
+        return ["r0 = new(Array)", "r0.ndarray = found"]
+    names = ", ".join(f"a{i}" for i in range(count))
+    return [f"{names} = found", *(line for i in range(count) for line in (f"r{i} = new(Array)", f"r{i}.ndarray = a{i}"))]

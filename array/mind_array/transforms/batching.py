@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mind_dialect.errors import MindError
@@ -10,6 +10,7 @@ from mind_dialect.ptir.types import TensorSpec
 from mind_passes.vectorize import VectorizeOptions, vectorize
 
 from .. import tree
+from ..array import Array
 from ..checks import check_function, whole
 from ..faults import fault
 from ..kinds import is_sequence
@@ -34,23 +35,10 @@ def vmap(
         labels = leaf_names(function, arguments, keywords)
         leaves = [array_of(x, what) for x in tree.leaves((arguments, keywords))]
         extent: Any = size if size is None or isinstance(size, str) else whole(size, what, "size", 0)
-        specs, places = list[tuple[TensorSpec, bool]](), list[int | None]()
-        for x, axis, label in zip(leaves, axes, labels, strict=True):
-            spec = x.spec
-            if axis is None:
-                specs.append((spec, x.weak))
-                places.append(None)
-                continue
-            place = axis_of(axis, x.ndim, f"{what}: {label}")
-            n: Any = spec.shape[place]
-            if extent is not None and n != extent:
-                message = f"{what}: {label} has extent {n} along its mapped axis, others have {extent}"
-                raise fault("E3003", message, dimension=label, extents=(n, extent))
-            extent = n
-            specs.append((TensorSpec(spec.dtype, (*spec.shape[:place], *spec.shape[place + 1 :])), x.weak))
-            places.append(place)
-        if extent is None:
-            raise fault("E7001", f"{what}: no argument is mapped, so size= must say how many examples there are", option="size")
+        mapped_axes = zip(leaves, axes, labels, strict=True)
+        places = [a if a is None else axis_of(a, x.ndim, f"{what}: {label}") for x, a, label in mapped_axes]
+        extent = _common_extent(leaves, places, labels, extent, what)
+        specs = [(_of_one(x, place), x.weak) for x, place in zip(leaves, places, strict=True)]
         staged = stage(function, arguments, keywords, specs=specs)
         operands = [*leaves, *staged.captures]
         given = outputs_of(staged, staged.outputs)
@@ -67,6 +55,28 @@ def vmap(
         return [*tree.broadcast_prefix(given, arguments, "in_axes"), *[0] * len(tree.leaves(keywords))]
 
     return named(mapped, "vmap", function)
+
+
+def _common_extent(leaves: Sequence[Array], places: Sequence[int | None], labels: Sequence[str], size: Any, what: str) -> Any:
+    """Return the number of examples, which all mapped axes and `size` state alike; E3003 and E7001 where they do not, or none."""
+    extent = size
+    for x, place, label in zip(leaves, places, labels, strict=True):
+        if place is None:
+            continue
+        n: Any = x.spec.shape[place]
+        if extent is not None and n != extent:
+            message = f"{what}: {label} has extent {n} along its mapped axis, others have {extent}"
+            raise fault("E3003", message, dimension=label, extents=(n, extent))
+        extent = n
+    if extent is None:
+        raise fault("E7001", f"{what}: no argument is mapped, so size= must say how many examples there are", option="size")
+    return extent
+
+
+def _of_one(x: Array, place: int | None) -> TensorSpec:
+    """Return the spec of an argument for one example, without its mapped axis."""
+    spec = x.spec
+    return spec if place is None else TensorSpec(spec.dtype, (*spec.shape[:place], *spec.shape[place + 1 :]))
 
 
 def _plain(extent: Any) -> Any:
