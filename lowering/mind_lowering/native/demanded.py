@@ -34,6 +34,8 @@ from mind_dialect.ptir import (
     CumulativeOp,
     CumulativeSumOp,
     DotGeneralOp,
+    DynamicSliceOp,
+    DynamicUpdateSliceOp,
     FusionOp,
     GatherOp,
     IotaOp,
@@ -42,9 +44,11 @@ from mind_dialect.ptir import (
     ReduceOp,
     ReshapeOp,
     ReverseOp,
+    ScatterReduceOp,
     SelectOp,
     SliceOp,
     SortOp,
+    TakeOp,
     TransposeOp,
     UnaryOp,
 )
@@ -291,6 +295,32 @@ def _gathered(known: Demanded, op: GatherOp, extents: Extents) -> list[Extents]:
     return [tuple([None if a == axis else e for a, e in enumerate(extents)]), (None,) * len(extents)]
 
 
+def _looked_up(known: Demanded, op: TakeOp, extents: Extents) -> list[Extents]:
+    """All indices are checked, and may be of any row."""
+    rank = len(shape_of(op.indices))
+    return [(None, *extents[rank:]), (None,) * rank]
+
+
+def _scattered(known: Demanded, op: ScatterReduceOp, extents: Extents) -> list[Extents]:
+    """All indices are checked, and an element may get any update along the axis."""
+    axis = op.values()["axis"] % len(extents)
+    updates = tuple([None if a == axis else e for a, e in enumerate(extents)])
+    return [extents, (None,) * len(extents), updates]
+
+
+def _window(known: Demanded, op: DynamicSliceOp, extents: Extents) -> list[Extents]:
+    return [_along_whole(op.x, op.result, extents), (None,)]
+
+
+def _updated(known: Demanded, op: DynamicUpdateSliceOp, extents: Extents) -> list[Extents]:
+    return [extents, _along_whole(op.x, op.update, extents), (None,)]
+
+
+def _along_whole(x: SSAValue, window: SSAValue, extents: Extents) -> Extents:
+    """Return the extents along the axes of which a window has all of an array, so that it starts at 0."""
+    return tuple([e if n == m else None for e, n, m in zip(extents, shape_of(x), shape_of(window), strict=True)])
+
+
 def _extreme_axes(op: ArgMaxOp | ArgMinOp) -> list[int]:
     return [op.values()["axis"] % len(shape_of(op.x))]
 
@@ -331,5 +361,9 @@ RULES: Mapping[type[PtirOp], Rule] = {
     ArgMinOp: _reduced(_extreme_axes),
     DotGeneralOp: _multiplied,
     GatherOp: _gathered,
+    TakeOp: _looked_up,
+    ScatterReduceOp: _scattered,
+    DynamicSliceOp: _window,
+    DynamicUpdateSliceOp: _updated,
 }
 """By class of op, or by a class that it is of; an op without a rule demands all of its operands."""
