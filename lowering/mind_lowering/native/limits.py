@@ -17,7 +17,7 @@ from .convolutions.convolution import ConvolutionStep
 from .demanded import Demanded, Extents, shape_of
 from .first_extremes import FirstExtremes
 from .groups import Group
-from .kernel_steps import Draw, IndexCheck, Scan, Scatter, Sort
+from .kernel_steps import Draw, IndexCheck, PrivateScatter, Scan, Scatter, Sort
 from .products.kernels import BlockedStep, ProductStep
 from .rows.step import Layout, RowStep
 from .schedule import schedule_of
@@ -128,6 +128,7 @@ LIMITS: Mapping[type[NativeStep], Row | str] = {
     Scan: "its units of work are runs of lines",
     IndexCheck: "all indices are checked",
     Scatter: "all updates are done",
+    PrivateScatter: "all updates are done",
     Draw: "each number depends on its place among all",
 }
 """By kind of kernel: its row, or why it is never limited."""
