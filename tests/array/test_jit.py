@@ -171,7 +171,6 @@ DIMENSIONS = {
     "a range": lambda x: [x for _ in range(x.shape[0])],
     "the length": lambda x: len(x),
     "an iteration": lambda x: [v for v in x],
-    "elements": lambda x: x[ma.asarray([0, 1])],
 }
 
 

@@ -72,6 +72,13 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "the last": (lambda x: x[-1] - x[-2] + x[0], "*"),
     "the last column": (lambda x: x[:, -1], "n"),
     "the last by its place": (lambda x: x[x.shape[0] - 1], "*"),
+    "by a root of a size": (lambda x: x * x.shape[0] ** 0.5 + x.shape[0] ** -0.5, "n,*"),
+    "by a quotient of sizes": (lambda x: x * (1.0 / x.shape[0]) + x.shape[0] / (2 * x.shape[0] + 1), "n,*"),
+    "by an opaque root": (lambda x: x / torch.sym_sqrt(2.0 * torch.sym_float(x.shape[0]) + 1.0), "n,*"),
+    "rolled": (lambda x: torch.roll(x, 1, 0) - torch.roll(x, (-2, 1), (0, 1)), "n,*"),
+    "medians": (lambda x: x.median(0).values + torch.nanmedian(x, 0).values, "*"),
+    "places of medians": (lambda x: (x * 4).int().median(0).indices, "*"),
+    "the second least": (lambda x: torch.kthvalue(x, 2, 0).values, "*"),
     "transformed": (
         lambda x: torch.fft.irfft(torch.fft.rfft(x, norm="ortho") * 2) + torch.fft.fft2(x[:, None], dim=(1, 2)).real[:, 0],
         "n,*",
@@ -177,7 +184,17 @@ def test_a_program_exported_elsewhere_has_torchs_symbols(tmp_path: Path):
 
 
 DIFFERENTIABLE = ["joined", "differences", "padded", "folded", "means", "centred", "normalized", "sorted"]
-DIFFERENTIABLE += ["by a size", "reversed", "picked", "from the end", "the last", "pooled images", "averages of rows"]
+DIFFERENTIABLE += [
+    "by a size",
+    "reversed",
+    "picked",
+    "from the end",
+    "the last",
+    "pooled images",
+    "averages of rows",
+    "by a root of a size",
+    "rolled",
+]
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
@@ -196,7 +213,7 @@ def test_derivatives_go_through_sizes_that_are_expressions(name: str):
 
 def test_a_number_that_is_no_expression_of_sizes_is_refused():
     with pytest.raises(MindError, match="follows from sizes") as caught:
-        imported(lambda x: x * x.shape[0] ** 0.5, torch.ones(5, 4), dynamic=({0: N},))
+        imported(lambda x: x * (9 // x.shape[0]), torch.ones(5, 4), dynamic=({0: N},))
     assert caught.value.code == "E8008"
 
 

@@ -10,16 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Concatenate
 
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir.types import F32, I1, SI64, Kind, PtirDType, TensorSpec
+from mind_dialect.ptir.types import F32, F64, I1, SI64, Kind, PtirDType, TensorSpec
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
 
 from ..landing import INTEGER_KINDS, Lander
 from ..unsupported import Refused
+from .sizes import Computed
 
 Operand = SSAValue | bool | int | float | complex
 """A value, or a Python number that stands for one."""
@@ -56,6 +58,17 @@ class Call:
         return self.spec.shape
 
 
+_COMPUTED: dict[str, Callable[..., ptir.PtirOp]] = {
+    "Add": ptir.AddOp,
+    "FloatPow": ptir.PowOp,
+    "FloatTrueDiv": ptir.DivOp,
+    "IntTrueDiv": ptir.DivOp,
+    "Mod": ptir.RemainderOp,
+    "Mul": ptir.MulOp,
+}
+"""Of numbers that follow from sizes, by the operation."""
+
+
 class AtenConverter(Lander):
     """Emits PTIR for calls of ATen ops."""
 
@@ -72,6 +85,8 @@ class AtenConverter(Lander):
         """A Python number as a tensor, as torch converts it: truncated and wrapped for integers; a size counted in the run."""
         if isinstance(value, str):
             return self.broadcast(self.cast(self.size(value), dtype), shape)
+        if isinstance(value, Computed):
+            return self.broadcast(self.cast(self.computed(value), dtype), shape)
         if dtype is I1:
             return self.fill(bool(value), dtype, shape)
         if dtype.kind is Kind.COMPLEX:
@@ -85,6 +100,16 @@ class AtenConverter(Lander):
         wrapped = int(value) % (1 << dtype.bits)
         signed = dtype.kind is Kind.SIGNED and wrapped >= 1 << (dtype.bits - 1)
         return self.fill(wrapped - (1 << dtype.bits) if signed else wrapped, dtype, shape)
+
+    def computed(self, value: Computed) -> SSAValue:
+        """A number that follows from sizes, in f64 or si64, of rank 0."""
+        dtype = F64 if value.is_float else SI64
+        operands = [self.number(v, dtype) for v in value.operands]
+        if value.operation == "ToFloat":
+            return operands[0]
+        if value.operation == "OpaqueUnaryFn_sqrt":
+            return self.emit(ptir.SqrtOp, *operands)
+        return reduce(lambda x, y: self.emit(_COMPUTED[value.operation], x, y), operands)
 
     def tensor(self, x: Operand, dtype: PtirDType, shape: Dims | None = None) -> SSAValue:
         """A value, or a number, in `dtype`; with `shape` also broadcast to it."""

@@ -40,7 +40,7 @@ from mind_dialect.ptir_shapes import UNKNOWN, Dim
 
 from ..unsupported import Refused, Unsupported
 from .converter import AtenConverter, Call, Results
-from .sizes import declared_ranges, dim_of_expression
+from .sizes import declared_ranges, dim_of_expression, number_of_expression
 from .table import ROWS, SIZES
 
 PARAMETER_ATTRIBUTE = "ptir.parameter"
@@ -258,8 +258,7 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | complex | str):
         return value
     if hasattr(value, "node") and not hasattr(value, "op"):
-        size = size_of(value)
-        return size
+        return number_of_expression(value.node.expr)
     return value
 
 

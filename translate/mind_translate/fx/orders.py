@@ -8,7 +8,7 @@ from functools import reduce
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.extents.dims import UNKNOWN, mul_dims
+from mind_dialect.extents.dims import UNKNOWN, floordiv_dims, mul_dims, sub_dims
 from mind_dialect.ptir.types import F32, I1, SI32, SI64, Kind
 
 from ..unsupported import Refused
@@ -21,8 +21,7 @@ def _ascending(to: AtenConverter, x: SSAValue, axis: int) -> SSAValue:
     if to.dtype(x).kind is Kind.COMPLEX:
         raise Refused("an order of complex numbers")
     ordered = to.cast(x, SI32) if to.dtype(x) is I1 else x
-    size = to.sizes(x, [axis])[0]
-    return to.add(ptir.TopKOp(ordered, k=size, axis=axis, largest=False, indices_dtype=SI64)).results[1]
+    return to.add(ptir.TopKOp(ordered, k=to.shape(x)[axis], axis=axis, largest=False, indices_dtype=SI64)).results[1]
 
 
 def _read(to: AtenConverter, call: Call, x: SSAValue, place: SSAValue, axis: int) -> tuple[SSAValue, SSAValue]:
@@ -43,15 +42,16 @@ def _kth_value(to: AtenConverter, call: Call, x: SSAValue, k: int, dim: int = -1
 
 def _middle(to: AtenConverter, x: SSAValue, axis: int, *, over_nan: bool) -> SSAValue:
     """The place of the lower median in the ascending order: of the first NaN if there is one, or of what is none."""
-    shape, size = to.shape(x), to.sizes(x, [axis])[0]
-    kept = (*shape[:axis], 1, *shape[axis + 1 :])
+    shape, size = to.shape(x), to.shape(x)[axis]
+    kept, half = (*shape[:axis], 1, *shape[axis + 1 :]), floordiv_dims(sub_dims(size, 1), 2)
     if not to.dtype(x).is_float:
-        return to.fill((size - 1) // 2, SI64, kept)
+        return to.number(half, SI64, kept)
     count = to.reduce("sum", to.cast(to.compare("equal", x, x), SI64), axis, True)  # of numbers
     if over_nan:
         half = to.math(ptir.ShiftRightArithmeticOp, to.math(ptir.SubOp, count, 1), 1)
         return to.math(ptir.MaximumOp, half, 0)
-    return to.select(to.compare("less", count, size), count, to.like((size - 1) // 2, count))
+    is_short = to.emit(ptir.CompareOp, count, to.number(size, SI64, kept), kind="less")
+    return to.select(is_short, count, to.number(half, SI64, kept))
 
 
 def _median_along(*, over_nan: bool) -> Row:

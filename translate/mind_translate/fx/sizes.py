@@ -7,11 +7,14 @@ Expressions are read by the names of their classes, so nothing here imports SymP
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 from mind_dialect.extents.dims import UNKNOWN, Dim, add_dims, floordiv_dims, max_dims, min_dims, mul_dims, sub_dims
 from mind_dialect.ptir.types import is_dim_name
+
+from ..unsupported import Refused
 
 SPECIALISED = 2
 """Up to this, a lower bound says only that torch compiles programs for sizes 0 and 1 apart; its own checks leave it out too."""
@@ -48,6 +51,42 @@ def dim_of_expression(e: Any) -> Dim:
     if kind == "Pow" and isinstance(operands[1], int) and 0 < operands[1] <= MOST_POWER:
         return reduce(mul_dims, [operands[0]] * operands[1])
     return reduce(_OPERATIONS[kind], operands) if kind in _OPERATIONS and len(operands) > 1 else UNKNOWN
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A number that follows from sizes and is no dimension: an operation, by the name of its class in SymPy, on its operands."""
+
+    operation: str
+    operands: tuple[Computed | Dim | float, ...]
+    is_float: bool
+
+    def __float__(self) -> float:
+        raise Refused("a number that follows from sizes, where a known one is needed", "give the program static shapes")
+
+    __int__ = __index__ = __bool__ = __float__  # pyright: ignore[reportAssignmentType]
+
+
+COMPUTED = frozenset({"Add", "FloatPow", "FloatTrueDiv", "IntTrueDiv", "Mod", "Mul", "OpaqueUnaryFn_sqrt", "ToFloat"})
+"""Operations that programs compute, in f64 for floats; `Mod` is of operands that are not negative."""
+
+
+def number_of_expression(e: Any) -> Computed | Dim | float:
+    """The number that an expression of SymPy says, computed in the run where it is no dimension; unknown without a form here."""
+    if (found := dim_of_expression(e)) != UNKNOWN:
+        return found
+    if getattr(e, "is_Float", False):
+        return float(e)
+    kind = type(e).__name__
+    operands = tuple(number_of_expression(a) for a in getattr(e, "args", ()))
+    if kind not in COMPUTED or UNKNOWN in operands:
+        return UNKNOWN
+    is_float = kind not in ("Add", "Mod", "Mul") or any(isinstance(v, float) or _is_float(v) for v in operands)
+    return Computed(kind, operands, is_float)
+
+
+def _is_float(v: Any) -> bool:
+    return isinstance(v, Computed) and v.is_float
 
 
 def declared_ranges(constraints: Mapping[Any, Any], known: Container[str]) -> Iterator[str]:
