@@ -166,11 +166,13 @@ def _ndtri(m: Formula) -> SSAValue:
 
 
 def _entr(m: Formula) -> SSAValue:
-    """`-x log x`, 0 at 0, where the slope is infinite, and -inf below."""
-    positive, zero = (m.to.select(m.to.compare(kind, m.x, 0.0), m.x, m.to.like(1.0, m.x)) for kind in ("greater", "equal"))
+    """`-x log x`, 0 at 0, where the slope is infinite, and -inf below, where the slope is NaN."""
+    kinds = ("greater", "equal", "less")
+    positive, zero, below = (m.to.select(m.to.compare(kind, m.x, 0.0), m.x, m.to.like(1.0, m.x)) for kind in kinds)
     found = m(ptir.NegOp, m.mul(positive, m(ptir.LogOp, positive)))
     found = _chosen(m, "equal", 0.0, m(ptir.SqrtOp, m.add(zero, 0.0)), found)  # the root has this value and slope at 0
-    found = _chosen(m, "less", 0.0, m.to.like(-math.inf, found), found)
+    without_slope = m(ptir.SqrtOp, m.add(m.mul(below, 0.0), 0.0))
+    found = _chosen(m, "less", 0.0, m.add(without_slope, -math.inf), found)
     return m.to.select(m.to.compare("equal", m.x, m.x), found, m.x)
 
 
