@@ -165,8 +165,8 @@ def in_small_caches(monkeypatch: pytest.MonkeyPatch, size: int) -> list[Convolut
         found.append(blocks.in_blocks(replace(host, l2_bytes=size), it))
         return found[-1]
 
-    monkeypatch.setattr(blocks, "LONG", 2)
-    monkeypatch.setattr(blocks, "LONGER", 0)
+    monkeypatch.setattr(convolution, "LONG", 2)
+    monkeypatch.setattr(convolution, "LONGER", 0)
     monkeypatch.setattr(convolution, "UNIT", 1)
     monkeypatch.setattr(plan, "in_blocks", small)
     return found

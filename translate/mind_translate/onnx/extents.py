@@ -99,7 +99,7 @@ class Extent:
 
     def _is(self, relation: str, other: object) -> bool:
         """Decide a relation for all sizes that calls may have."""
-        found = dims.are_related(dims.dim_of(self.value), relation, dims.dim_of(_value(other)))
+        found = dims.are_related(dim_of(self - other), relation, 0)
         if found is None:
             raise UndecidedError
         return found
