@@ -166,6 +166,14 @@ class StablehloBuilder:
         whole = self("divide", self("add", x, self.scalar(more * divisor, SI64)), b[1])
         return floordiv(e, b[0]), self("subtract", whole, self.scalar(more, SI64))
 
+    def extent(self, dim: Dim, dtype: PtirDType) -> SSAValue:
+        """The size of a dimension, a scalar of `dtype`."""
+        return self.scalar(dim, dtype) if isinstance(dim, int) else self.convert(self.value(extent_of(dim)), dtype)
+
+    def has_elements(self, dim: Dim) -> bool:
+        """Return whether a dimension is known not to be empty."""
+        return dim >= 1 if isinstance(dim, int) else self.facts.bounds(extent_of(dim))[0] >= 1
+
     def vector(self, dims: Sequence[Dim]) -> SSAValue:
         """Sizes of dimensions as an operand of an op, a vector of si64."""
         if is_static(dims):
@@ -299,6 +307,11 @@ def shape_of(value: SSAValue) -> Shape:
 def size_of(value: SSAValue) -> int:
     """Return the number of elements of a value."""
     return math.prod(shape_of(value))
+
+
+def product_of(dims: Sequence[Dim]) -> Dim:
+    """Return the number of elements of a shape."""
+    return reduce(mul_dims, dims, 1)
 
 
 def static(spec: TensorSpec) -> Shape:

@@ -15,8 +15,9 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.dominance import walk
+from mind_dialect.extents.dims import add_dims
 from mind_dialect.ptir.control import yielded
-from mind_dialect.ptir.types import I1, SI32, UI64
+from mind_dialect.ptir.types import I1, SI32, UI64, PtirDType
 from mind_passes.ptir.ragged import expansion
 
 from .builder import StablehloBuilder, Values, dtype_of, shape_of, stablehlo_type, static
@@ -158,9 +159,11 @@ def _rotated(b: StablehloBuilder, op: ptir.WhileOp, x: Values, inline: Inline, *
 def scan(b: StablehloBuilder, op: ptir.ScanOp, x: Values, inline: Inline) -> Values:
     """A loop over a counter: each iteration reads a slice of what is scanned and writes one of what is stacked."""
     count = op.num_carries
-    scanned = x[count:]
-    length = shape_of(scanned[0])[0]
-    stacks = [b.fill(False if s.dtype is I1 else 0, s) for s in map(op.result_spec, range(count, len(op.results)))]
+    length = op.trip_count
+    spare = 0 if b.has_elements(length) or length == 0 else 1  # a row that keeps accesses well-formed where there is none
+    scanned = [_with_spare(b, value, spare) for value in x[count:]]
+    results = [op.result_spec(i) for i in range(count, len(op.results))]
+    stacks = [b.fill(_zero(s.dtype), (s.dtype, (add_dims(length, spare), *s.shape[1:]))) for s in results]
     checked = holds_checks(b, *op.regions)
     start = [b.scalar(0, SI32), *x[:count], *stacks, *scanned, *_fault(b, checked)]
     types = [v.type for v in start]
@@ -177,17 +180,28 @@ def scan(b: StablehloBuilder, op: ptir.ScanOp, x: Values, inline: Inline) -> Val
         return [_next(b, number), *found[:count], *new, *inputs, *_fault(b, checked)]
 
     before = b.fault
-    test = b.region(types, lambda v: [b.compare("LT", v[0], b.scalar(length, SI32))])
+    test = b.region(types, lambda v: [b.compare("LT", v[0], b.extent(length, SI32))])
     made = b.add("while", start, types, None, [test, b.region(types, body)])
     b.fault = made[-1] if checked else before
-    return made[1:first_scanned]
+    stacked = made[1 + count : first_scanned]
+    return [*made[1 : 1 + count], *(b.slice(v, [0] * len(s.shape), s.shape) for v, s in zip(stacked, results, strict=True))]
+
+
+def _zero(dtype: PtirDType) -> int:
+    return False if dtype is I1 else 0
+
+
+def _with_spare(b: StablehloBuilder, x: SSAValue, rows: int) -> SSAValue:
+    """`x` with further rows of zeros."""
+    none = [0] * len(shape_of(x))
+    return b.pad(x, b.scalar(_zero(dtype_of(x)), dtype_of(x)), none, [rows, *none[1:]], none) if rows else x
 
 
 def _row(b: StablehloBuilder, x: SSAValue, number: SSAValue) -> SSAValue:
     """`x[number]`."""
     rest = shape_of(x)[1:]
     if not shape_of(x)[0]:  # a loop without iterations, whose body must be well-formed all the same
-        return b.fill(False if dtype_of(x) is I1 else 0, (dtype_of(x), rest))
+        return b.fill(_zero(dtype_of(x)), (dtype_of(x), rest))
     zero = b.scalar(0, SI32)
     return b.reshape(dynamic_slice(b, x, [number, *[zero] * len(rest)], (1, *rest)), rest)
 

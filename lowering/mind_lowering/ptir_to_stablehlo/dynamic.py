@@ -8,7 +8,7 @@ declarations demand is asserted first, in the form in which JAX exports it, so t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import inf
 from typing import Any, cast
@@ -19,32 +19,25 @@ from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.rewriter import Rewriter
 
 from mind_dialect import ptir
-from mind_dialect.declared_dims import declarations_of, function_facts
+from mind_dialect.declared_dims import declarations_of, facts_around, function_facts
 from mind_dialect.dominance import values_of, walk
 from mind_dialect.extents import Extent, Facts, TooLarge, extent, relation_text, symbol
-from mind_dialect.extents.dims import extent_of, is_expression, names_in
+from mind_dialect.extents.dims import extent_of, is_expression, names_in, under
+from mind_dialect.extents.recording import Recorder
 from mind_dialect.extents.solutions import SIZE, solutions
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.control import yielded
 from mind_dialect.ptir.types import SI32, SI64, read_type
-from mind_dialect.ptir_shapes import UNKNOWN, Dims
+from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
 from mind_dialect.stablehlo.types import plain
 
 from ..dynamic_dims import are_given, claims, dims_of, needs_check, sizes_of
 from .attributes import attribute, integer
 from .builder import StablehloBuilder, is_static
-from .elementwise import RULES as ELEMENTWISE
 from .elementwise import is_small
 from .reductions import SUMS
 
-_OF_REGIONS = (ptir.FusionOp, ptir.CondOp)
-DYNAMIC: tuple[type[PtirOp], ...] = (
-    *(*ELEMENTWISE, ptir.ConstantOp, ptir.ReshapeOp, ptir.TransposeOp, ptir.BroadcastToOp, ptir.SliceOp, ptir.StridedSliceOp),
-    *(ptir.ConcatOp, ptir.PadOp, ptir.TileOp, ptir.DimensionSizeOp, ptir.IotaOp, ptir.ReverseOp, ptir.DynamicSliceOp),
-    *(ptir.DynamicUpdateSliceOp, ptir.ReduceOp, ptir.ArgMaxOp, ptir.ArgMinOp, ptir.ReduceWindowOp, ptir.DotGeneralOp),
-    *(ptir.ConvolutionOp, ptir.SortOp, ptir.TopKOp, ptir.TakeOp, ptir.LayerNormOp, *_OF_REGIONS),
-)
-"""Ops that may have dimensions without a size."""
+_OF_REGIONS = (ptir.FusionOp, ptir.CondOp, ptir.WhileOp, ptir.ScanOp)
 _DIRECTIONS = {"==": "EQ", "!=": "NE", ">=": "GE", ">": "GT", "<=": "LE", "<": "LT"}
 
 
@@ -52,8 +45,8 @@ def refusal(op: PtirOp) -> str | None:
     """Return why an op cannot have the dynamic dimensions that it has, if it has any."""
     if not any(isinstance(d, str) for d in dims_of(op)):
         return None
-    if not isinstance(op, DYNAMIC) or not _is_supported(op):
-        return "on dynamic dimensions"
+    if (reason := _limit(op)) is not None:
+        return reason
     if _says_more(op) if isinstance(op, _OF_REGIONS) else needs_check(op, declared=True) or claims(op):
         return "on dimensions that may not fit: declare facts in mind.dims that exclude this"
     given = [*sizes_of(op), *(d for v in op.operands for d in read_type(v.type).shape)]
@@ -61,22 +54,41 @@ def refusal(op: PtirOp) -> str | None:
 
 
 def _says_more(op: PtirOp) -> bool:
-    """Return whether the results of an op with regions have other dimensions than the regions yield."""
-    return any([v.type for v in yielded(region.block)] != list(op.result_types) for region in op.regions)
+    """Return whether the results of an op with regions have other dimensions than they, or whether scanned sizes may differ."""
+    if isinstance(op, ptir.FusionOp):
+        return any([v.type for v in yielded(region.block)] != list(op.result_types) for region in op.regions)
+    with under(lambda: facts_around(op, declared=True)), Recorder() as recorder:
+        return bool(claims(op)) or bool(recorder.requirements)
 
 
-def _is_supported(op: PtirOp) -> bool:
-    """Return whether those dimensions of an op have sizes by which its rule computes."""
-    first = op.operand_spec(0) if op.operands else None
-    match op:
-        case ptir.TakeOp():
-            return first is not None and is_static(first.shape)
-        case ptir.LayerNormOp():
-            return first is not None and isinstance(first.shape[op.values()["feature_axis"]], int)
-        case ptir.ReduceOp():  # without elements, one of 8 bits has the limit of its own dtype
-            return first is not None and not (is_small(first.dtype) and op.values()["kind"] not in SUMS)
-        case _:
-            return True
+def _limit(op: PtirOp) -> str | None:
+    """Return why the rule of an op computes nothing by the dynamic dimensions that it has, if it does not."""
+    row = LIMITS.get(type(op))
+    return None if row is None or row[0](op) else row[1]
+
+
+def _never_empty(op: PtirOp, dims: Sequence[Dim]) -> bool:
+    """Return whether types and declarations exclude that dimensions are of 0: XLA takes no slice of 1 from them."""
+    found = facts_around(op, declared=True)
+    return all(d >= 1 if isinstance(d, int) else found.bounds(extent_of(d))[0] >= 1 for d in dims if d not in (0, UNKNOWN))
+
+
+def _is_wide(op: PtirOp) -> bool:
+    return not is_small(op.operand_spec(0).dtype) or op.values()["kind"] in SUMS
+
+
+def _has_known_images(op: PtirOp) -> bool:
+    return is_static(op.operand_spec(0).shape[1:-1])
+
+
+_MAY_BE_EMPTY = "on dimensions that may be 0: declare facts in mind.dims that exclude this"
+LIMITS: Mapping[type[PtirOp], tuple[Callable[[Any], bool], str]] = {
+    ptir.TakeOp: (lambda op: _never_empty(op, op.operand_spec(0).shape[:1]), _MAY_BE_EMPTY),
+    ptir.GatherOp: (lambda op: _never_empty(op, op.operand_spec(0).shape), _MAY_BE_EMPTY),
+    ptir.ReduceOp: (_is_wide, "on dynamic dimensions: without elements, floats of 8 bits have the limit of their own dtype"),
+    ptir.ExtractPatchesOp: (_has_known_images, "on images of dynamic height or width: its windows are slices by number"),
+}
+"""Ops that only some dynamic dimensions are legal for: which, and the reason for the others. Every other op takes all."""
 
 
 def undeclarable(func: FuncOp) -> list[str]:

@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.extents.dims import add_dims
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import I1
+from mind_dialect.ptir_shapes import Dim
 
 from .attributes import attribute, flag, integers, numbers
-from .builder import StablehloBuilder, Values, accumulator, dtype_of, identity, shape_of, static
+from .builder import StablehloBuilder, Values, accumulator, dtype_of, identity, is_static, shape_of, static
 from .elementwise import Rule, cast_to, is_small, widened
 from .reductions import SUMS
 from .window_numbers import WindowNumbers, gather_numbers, scatter_numbers
@@ -26,7 +28,7 @@ def _take(b: StablehloBuilder, op: ptir.TakeOp, x: Values) -> SSAValue:
     text = numbers(
         offset_dims=list(range(rank, rank + len(rest))), collapsed_slice_dims=[0], start_index_map=[0], index_vector_dim=rank
     )
-    return _gathered(b, op, x, text, [min(1, shape_of(x[0])[0]), *rest])
+    return _gathered(b, op, x, text, [1, *rest])
 
 
 def _gather(b: StablehloBuilder, op: ptir.GatherOp, x: Values) -> SSAValue:
@@ -43,16 +45,17 @@ def _gather(b: StablehloBuilder, op: ptir.GatherOp, x: Values) -> SSAValue:
     return _gathered(b, op, x, text, [1] * rank)
 
 
-def _gathered(b: StablehloBuilder, op: PtirOp, x: Values, dimension_numbers: str, sizes: list[int]) -> SSAValue:
+def _gathered(b: StablehloBuilder, op: PtirOp, x: Values, dimension_numbers: str, sizes: Sequence[Dim]) -> SSAValue:
     result = op.result_spec()
-    if not all(static(result)) or not all(shape_of(x[0])):  # nothing is looked up, or there is nothing to look up in
+    if 0 in (*result.shape, *shape_of(x[0])):  # nothing is looked up, or there is nothing to look up in
         return b.fill(False if result.dtype.name == "i1" else 0, result)
     properties = {
         "dimension_numbers": attribute("gather", dimension_numbers),
-        "slice_sizes": integers(sizes),
         "indices_are_sorted": flag(False),
     }
-    return b.typed("gather", result, *x, **properties)
+    if is_static(sizes):
+        return b.typed("gather", result, *x, slice_sizes=integers(sizes), **properties)
+    return b.typed("dynamic_gather", result, *x, b.vector(sizes), **properties)
 
 
 def _gather_windows(b: StablehloBuilder, op: ptir.GatherWindowsOp, x: Values) -> SSAValue:
@@ -74,7 +77,7 @@ def _scatter_windows(b: StablehloBuilder, op: ptir.ScatterWindowsOp, x: Values) 
         return _scattered(b, x, numbers(**values.lists), op.values()["kind"])
     into, starts = _with_margin(b, x[0], x[1], margins, values)
     found = _scattered(b, [into, starts, x[2]], numbers(**values.lists), op.values()["kind"])
-    return b.slice(found, margins, [m + n for m, n in zip(margins, shape, strict=True)])
+    return b.slice(found, margins, [add_dims(m, n) for m, n in zip(margins, shape, strict=True)])
 
 
 def _with_margin(
@@ -83,10 +86,10 @@ def _with_margin(
     """`x` inside of zeros, and where windows begin in it; those far outside lie in the margin whole."""
     dtype, shape = dtype_of(starts), shape_of(starts)
 
-    def per_target(entries: Sequence[int]) -> SSAValue:
+    def per_target(entries: Sequence[Dim]) -> SSAValue:
         if values.vector == len(shape):
-            return b.like(entries[0], starts)
-        return b.broadcast(b.words(dtype, entries), shape, [values.vector])
+            return b.broadcast(b.extent(entries[0], dtype), shape, [])
+        return b.broadcast(b.convert(b.vector(entries), dtype), shape, [values.vector])
 
     low = per_target([-max(margins[d], 1) for d in values.targets])
     high = per_target([shape_of(x)[d] for d in values.targets])

@@ -22,8 +22,7 @@ def _layer_norm(b: StablehloBuilder, op: ptir.LayerNormOp, x: Values) -> SSAValu
 
     def mean(v: SSAValue) -> SSAValue:
         total = b.reduce("sum", v, [axis])
-        count: int = shape[axis]
-        return b("divide", total, b.like(count, total))
+        return b("divide", total, b.broadcast(b.extent(shape[axis], dtype_of(total)), shape_of(total), []))
 
     centred = b("subtract", wide, b.broadcast(mean(wide), shape, rest))
     variance = mean(b("multiply", centred, centred))

@@ -13,10 +13,12 @@ from collections.abc import Mapping
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.extents.dims import ceildiv_dims, mul_dims
 from mind_dialect.ptir.types import F32, F64, UI32, UI64, PtirDType
+from mind_dialect.ptir_shapes import Dim
 
 from ..ptir_kernels import random as kernels
-from .builder import StablehloBuilder, Values, shape_of, static
+from .builder import StablehloBuilder, Values, product_of, shape_of, static
 from .elementwise import Rule, cast_to
 
 Words = tuple[SSAValue, ...]
@@ -26,7 +28,7 @@ def _uniform(b: StablehloBuilder, op: ptir.RngUniformOp, x: Values) -> SSAValue:
     """As many leading bits of a word as the dtype holds exactly, at most 24, as a fraction."""
     result = op.result_spec()
     bits = kernels.uniform_bits(result.dtype.name)
-    count = math.prod(static(result))
+    count = product_of(result.shape)
     words = b.slice(_words(b, op, count), [0], [count])
     fraction = b("multiply", _top(b, words, bits, F32), b.fill(2.0**-bits, (F32, (count,))))
     return b.reshape(cast_to(b, fraction, result.dtype), static(result))
@@ -35,16 +37,16 @@ def _uniform(b: StablehloBuilder, op: ptir.RngUniformOp, x: Values) -> SSAValue:
 def _normal(b: StablehloBuilder, op: ptir.RngNormalOp, x: Values) -> SSAValue:
     """Two numbers from two words (Box and Muller), in f64 and rounded once."""
     result = op.result_spec()
-    count = math.prod(static(result))
+    count = product_of(result.shape)
     words = _words(b, op, count)
-    pairs = b.reshape(_top(b, words, 24, F64), (shape_of(words)[0] // 2, 2))
-    half = shape_of(pairs)[0]
+    half = mul_dims(_blocks(count), 2)
+    pairs = b.reshape(_top(b, words, 24, F64), (half, 2))
     first, second = (b.slice(pairs, [0, i], [half, i + 1]) for i in (0, 1))
     unit = b("multiply", b("add", first, b.like(1.0, first)), b.like(2.0**-24, first))
     radius = b("sqrt", b("multiply", b.like(-2.0, unit), b("log", unit)))
     angle = b("multiply", second, b.like(2.0**-24 * 2.0 * math.pi, second))
     both = b.concat([b("multiply", radius, b(name, angle)) for name in ("cosine", "sine")], 1)
-    numbers = b.slice(b.reshape(both, (2 * half,)), [0], [count])
+    numbers = b.slice(b.reshape(both, (mul_dims(half, 2),)), [0], [count])
     return b.reshape(cast_to(b, numbers, result.dtype), static(result))
 
 
@@ -53,15 +55,20 @@ def _top(b: StablehloBuilder, words: SSAValue, bits: int, dtype: PtirDType) -> S
     return b.convert(b("shift_right_logical", words, b.like(32 - bits, words)), dtype)
 
 
-def _words(b: StablehloBuilder, op: ptir.RandomOp, count: int) -> SSAValue:
+def _words(b: StablehloBuilder, op: ptir.RandomOp, count: Dim) -> SSAValue:
     """At least `count` words, four for each block."""
-    blocks = -(-count // 4)
+    blocks = _blocks(count)
     seed = _seed_words(b)
     number = b.iota(UI32, (blocks,), 0)
     zero = b.like(0, number)
     high = b.broadcast(seed[1], (blocks,), [])
     found = philox(b, (number, zero, high, zero), _key(b, op, seed))
-    return b.reshape(b.concat([b.reshape(w, (blocks, 1)) for w in found], 1), (4 * blocks,))
+    return b.reshape(b.concat([b.reshape(w, (blocks, 1)) for w in found], 1), (mul_dims(blocks, 4),))
+
+
+def _blocks(count: Dim) -> Dim:
+    """The number of blocks of four words."""
+    return ceildiv_dims(count, 4)
 
 
 def _seed_words(b: StablehloBuilder) -> Words:

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any
 
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.extents.dims import add_dims
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir.types import PtirDType
+from mind_dialect.ptir.types import SI64, PtirDType
+from mind_dialect.ptir_shapes import Dim
 
 from .attributes import attribute, flag, integer, integers, numbers, pairs
-from .builder import StablehloBuilder, Values, accumulator, dtype_of, identity, precision, shape_of, stablehlo_type, static
+from .builder import (
+    StablehloBuilder,
+    Values,
+    accumulator,
+    dtype_of,
+    identity,
+    precision,
+    product_of,
+    shape_of,
+    stablehlo_type,
+    static,
+)
 from .elementwise import Rule, cast_to, is_small, widened
+from .structural import dynamic_slice
 
 SUMS = ("sum", "add", "prod")
 """Kinds of reductions that accumulate."""
@@ -107,9 +120,9 @@ def _window_arg(b: StablehloBuilder, op: ptir.WindowArgOp, x: Values) -> SSAValu
     given, result, shape = op.values(), op.result_spec(), shape_of(x[0])
     index, values = result.dtype, widened(b, x[0])
     dtype, ones = dtype_of(values), [1] * len(shape)
-    if not prod(static(result)) or not prod(shape):
+    if 0 in (*result.shape, *shape):
         return b.fill(-1, result)
-    places = b.reshape(b.iota(index, [prod(shape)], 0), shape)
+    places = b.reshape(b.iota(index, [product_of(shape)], 0), shape)
     none = (1 << (index.bits - 1)) - 1
     lists: dict[str, Any] = {
         "window_dimensions": integers(given["window_dims"]),
@@ -147,6 +160,8 @@ def _running(b: StablehloBuilder, op: PtirOp, x: SSAValue, kind: str) -> SSAValu
     start, axis, reverse = b.scalar(first, dtype_of(wide)), values["axis"] % len(shape_of(x)), values["reverse"]
     if values["exclusive"]:
         wide = _shifted(b, wide, start, axis, 1, reverse)
+    if not isinstance(shape_of(x)[axis], int):
+        return cast_to(b, _running_in_loop(b, wide, first, axis, kind, reverse), dtype_of(x))
     span = 1
     while span < shape_of(x)[axis]:
         wide = b.combined(kind, _shifted(b, wide, start, axis, span, reverse), wide)
@@ -157,13 +172,32 @@ def _running(b: StablehloBuilder, op: PtirOp, x: SSAValue, kind: str) -> SSAValu
 def _shifted(b: StablehloBuilder, x: SSAValue, start: SSAValue, axis: int, by: int, reverse: bool) -> SSAValue:
     """`x` moved along `axis`, to the end or, in reverse, to the front; `start` comes in."""
     shape = shape_of(x)
-    by = min(by, shape[axis])
-    amount = [by if i == axis else 0 for i in range(len(shape))]
-    rest = [n - k for n, k in zip(shape, amount, strict=True)]
     none = [0] * len(shape)
-    if reverse:
-        return b.pad(b.slice(x, amount, list(shape)), start, none, amount, none)
-    return b.pad(b.slice(x, none, rest), start, amount, none, none)
+    amount = [by if i == axis else 0 for i in range(len(shape))]
+    low, high = (none, amount) if reverse else (amount, none)
+    limits = [add_dims(n, k) for n, k in zip(shape, high, strict=True)]
+    return b.slice(b.pad(x, start, low, high, none), high, limits)
+
+
+def _running_in_loop(b: StablehloBuilder, x: SSAValue, first: object, axis: int, kind: str, reverse: bool) -> SSAValue:
+    """The steps along an axis whose extent has no number, as a loop that carries `span`."""
+    shape: Sequence[Dim] = shape_of(x)
+    none: list[Dim] = [0] * len(shape)
+    amount = [n if i == axis else 0 for i, n in enumerate(shape)]
+
+    def step(v: Sequence[SSAValue]) -> Values:
+        span, found = v
+        start = b.scalar(first, dtype_of(x))
+        padded = b.pad(found, start, *((none, amount) if reverse else (amount, none)), [0] * len(shape))
+        at = span if reverse else b("subtract", b.extent(shape[axis], SI64), span)
+        zero = b.scalar(0, SI64)
+        moved = dynamic_slice(b, padded, [at if i == axis else zero for i in range(len(shape))], shape)
+        return [b("multiply", span, b.scalar(2, SI64)), b.combined(kind, moved, found)]
+
+    operands = [b.scalar(1, SI64), x]
+    types = [v.type for v in operands]
+    test = b.region(types, lambda v: [b.compare("LT", v[0], b.extent(shape[axis], SI64))])
+    return b.add("while", operands, types, None, [test, b.region(types, step)])[1]
 
 
 def _dot_general(b: StablehloBuilder, op: ptir.DotGeneralOp, x: Values) -> SSAValue:

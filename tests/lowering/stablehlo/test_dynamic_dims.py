@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -26,14 +27,22 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import DTYPES, TensorSpec, read_type
 from mind_dialect.stablehlo.types import plain, stablehlo_type
 from mind_lowering.ptir_kernels.formats import array_dtype, format_of
-from mind_lowering.ptir_to_stablehlo import ConvertPtirToStablehloPass, ExportOptions, StablehloProgram, stablehlo_program
-from mind_lowering.ptir_to_stablehlo.dynamic import DYNAMIC
+from mind_lowering.ptir_to_stablehlo import (
+    CONVERTED,
+    ConvertPtirToStablehloPass,
+    ExportOptions,
+    StablehloProgram,
+    stablehlo_program,
+)
+from mind_lowering.ptir_to_stablehlo.convert import CHECK, SEED
+from mind_lowering.ptir_to_stablehlo.dynamic import LIMITS
 from mind_lowering.ptir_to_stablehlo.elementwise import RULES as ELEMENTWISE
 from mind_runtime import compile
 from mind_runtime.xla.artifact import exported
 from mind_translate.stablehlo import read_stablehlo
 from programs import parse
 from ptir_forms import program
+from stablehlo_dynamic_programs import CHECKED, LOOPS_AND_INDICES, PATCHES, random_numbers, scan
 
 Body = Callable[..., Any]
 OPEN = ExportOptions(dynamic=True)
@@ -103,8 +112,13 @@ CASES: dict[str, tuple[str, Body, tuple[str, ...]]] = {
     ),
     "below 0": ("f32[B] f32[C]", lambda x, y: ptir.IotaOp(shape=("max((B-C) floordiv 2,0)",), dtype="si32", axis=0), ()),
 }
+CASES |= LOOPS_AND_INDICES
 """Types of arguments, body and declarations."""
-NOT_READ = {"top": "a sort of several operands along a dimension whose size is not known"}
+_SORTED, _SLICES = "a sort of several operands along a dimension whose size is not known", "a gather of several slices"
+NOT_READ = {
+    **{"top": _SORTED, "top of a size": _SORTED, "take columns": _SLICES, "take both": _SLICES},
+    "window arguments": "windows over a dimension whose size is not known",
+}
 """Programs that our reader of StableHLO refuses."""
 
 
@@ -157,8 +171,11 @@ def same(found: list[np.ndarray] | str, wanted: list[np.ndarray] | str, where: s
 
 def test_a_program_has_each_op_that_may_have_open_dimensions() -> None:
     seen: set[type[PtirOp]] = {type(op) for name in CASES for op in module_of(name).walk() if isinstance(op, PtirOp)}
-    assert set(DYNAMIC) - set(ELEMENTWISE) - seen == {ptir.ConstantOp, ptir.FusionOp}
+    seen |= {ptir.RngUniformOp, ptir.RngNormalOp, ptir.ConstantOp, ptir.FusionOp}
+    assert set(CONVERTED) - set(ELEMENTWISE) <= seen
     assert set(ELEMENTWISE) & seen
+    refused = [program(types, body) for types, body, _ in REFUSED.values()]
+    assert set(LIMITS) <= {type(op) for module in refused for op in module.walk()}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -182,10 +199,10 @@ REFUSED: dict[str, tuple[str, Body, str]] = {
     "sizes that may differ": ("f32[B] f32[T]", ptir.AddOp, "declare facts in mind.dims that exclude this"),
     "a slice that may not fit": ("f32[B]", lambda x: ptir.SliceOp(x, starts=("B-2",), sizes=(2,)), "declare facts in mind.dims"),
     "no name": ("f32[?]", ptir.TanhOp, "no argument gives its size"),
-    "prefixes": ("f32[B]", lambda x: ptir.CumulativeSumOp(x, axis=0, exclusive=False, reverse=False), "on dynamic dimensions"),
-    "random numbers": ("f32[B]", lambda x: [ptir.RngUniformOp(shape=("B",), dtype="f32"), x], "on dynamic dimensions"),
-    "rows of an open table": ("f32[V,2] si32[3]", ptir.TakeOp, "on dynamic dimensions"),
-    "normal features": ("f32[2,B] f32[B] f32[B]", lambda *v: ptir.LayerNormOp(*v, epsilon=1e-3, feature_axis=1), "on dynamic"),
+    "rows of an empty table": ("f32[V,2] si32[3]", ptir.TakeOp, r"may be 0: declare facts in mind\.dims"),
+    "elements of an empty row": ("f32[2,V] si32[2,3]", lambda x, i: ptir.GatherOp(x, i, axis=1), "may be 0: declare facts"),
+    "scans that may differ": ("f32[2] f32[B,2] f32[T,2]", scan, "declare facts in mind.dims that exclude this"),
+    "patches": ("f32[2,H,5,2]", lambda x: ptir.ExtractPatchesOp(x, **PATCHES), "images of dynamic height or width"),
     "no elements of 8 bits": ("fp8_e4m3[B]", lambda x: ptir.ReduceOp(x, kind="max", axes=(0,), keepdims=False), "on dynamic"),
 }
 
@@ -273,8 +290,12 @@ def test_an_argument_of_another_size_is_refused_when_sizes_are_refined() -> None
         refined(text, func, [np.zeros(n, np.float32) for n in (2, 3, 4)])
 
 
-def refined(text: str, func: FuncOp, arrays: list[np.ndarray]) -> str:
-    """A program for the sizes of arrays, by the pass that JAX runs; its assertions are checked there."""
+def refined(text: str, func: FuncOp, arrays: list[np.ndarray], *, seeded: bool = False, checked: bool = False) -> str:
+    """
+    A program for the sizes of arrays, by the pass that JAX runs; its assertions are checked there.
+
+    `seeded` says that it takes a seed, the last array; `checked` that it reports what is wrong.
+    """
     from jax._src.interpreters.mlir import make_ir_context as context
     from jax.extend.mlir import refine_polymorphic_shapes
     from jaxlib.mlir import ir
@@ -282,10 +303,11 @@ def refined(text: str, func: FuncOp, arrays: list[np.ndarray]) -> str:
     inner = text.replace('sym_name = "main"', 'sym_name = "open"').replace(
         'sym_visibility = "public"', 'sym_visibility = "private"'
     )
-    specs = [read_type(t) for t in func.function_type.inputs]
+    specs = [*(read_type(t) for t in func.function_type.inputs), *([SEED] if seeded else [])]
+    results = [*map(read_type, func.function_type.outputs), *([CHECK] if checked else [])]
     given = [stablehlo_type(s.dtype, a.shape) for s, a in zip(specs, arrays, strict=True)]
     opened = [plain(stablehlo_type(s.dtype, s.shape)) for s in specs]
-    outs = [plain(stablehlo_type(s.dtype, s.shape)) for s in map(read_type, func.function_type.outputs)]
+    outs = [plain(stablehlo_type(s.dtype, s.shape)) for s in results]
     lines = [f"  %c{i} = stablehlo.convert %a{i} : ({g}) -> {o}" for i, (g, o) in enumerate(zip(given, opened, strict=True))]
     names = ", ".join(f"%c{i}" for i in range(len(given)))
     returned = ", ".join(f"%r#{i}" for i in range(len(outs))) if len(outs) > 1 else "%r"
@@ -317,16 +339,46 @@ def test_xla_gives_the_same_once_sizes_are_refined(name: str) -> None:
             with pytest.raises(Exception, match="shape refinement failed"):
                 refined(text, func, arrays)
             continue
-        static = refined(text, func, arrays)
-        inputs, outputs = (
-            tuple([TensorSpec(DTYPES[format_of(a.dtype).name], a.shape) for a in side]) for side in (arrays, wanted)
-        )
-        same(on_xla(StablehloProgram(static, inputs, outputs, False, None), arrays), wanted, f"{name} {sizes}")
+        same(on_xla(refined(text, func, arrays), arrays, wanted), wanted, f"{name} {sizes}")
 
 
-def on_xla(program: StablehloProgram, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """The results of a program of static shapes."""
+def test_random_numbers_of_an_open_size_have_the_same_bits() -> None:
+    """Read back, and by XLA where it is installed: the seed is the last input."""
+    func = next(functions(module := program("f32[B,3]", random_numbers)))
+    text, seed = stablehlo_program(func, OPEN).text, 12345678901234567890
+    words = np.array([seed & 0xFFFFFFFF, seed >> 32], np.uint32)
+    compiled, read = compile(module), compile(read_stablehlo(text, "random"))
+    for sizes, arrays in calls(func):
+        wanted = [np.asarray(x) for x in compiled(*arrays, seed=seed)]
+        same(results(read, [*arrays, words]), wanted, f"read {sizes}")
+        if find_spec("jax") is not None:
+            given = [*arrays, words]
+            same(on_xla(refined(text, func, given, seeded=True), given, wanted), wanted, f"XLA {sizes}")
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_checks_know_open_sizes(name: str) -> None:
+    """The first index that is out of range is reported for the sizes of the call."""
+    pytest.importorskip("jax", reason="JAX is not installed")
+    func = next(functions(module := module_of(name)))
+    text, compiled = stablehlo_program(func, ExportOptions(dynamic=True, checks=True)).text, compile(module)
+    (_, arrays), *_ = [call for call in calls(func) if set(call[0].values()) == {3}]
+    wanted = results(compiled, arrays)
+    assert not isinstance(wanted, str)
+    code = [*wanted, np.array(0, np.int32)]
+    static = refined(text, func, arrays, checked=True)
+    assert int(on_xla(static, arrays, code)[-1]) == 0
+    for wrong in (-1, 3):
+        given = [np.full_like(a, wrong) if a.dtype == np.int32 else a for a in arrays]
+        assert results(compiled, given) == "E6001"
+        assert int(on_xla(static, given, code)[-1]) == 1
+
+
+def on_xla(static: str, arrays: list[np.ndarray], wanted: list[np.ndarray]) -> list[np.ndarray]:
+    """The results of a program of static shapes, like those that are wanted."""
     import jax
 
+    inputs, outputs = (tuple([TensorSpec(DTYPES[format_of(a.dtype).name], a.shape) for a in side]) for side in (arrays, wanted))
+    program = StablehloProgram(static, inputs, outputs, False, None)
     with jax.enable_x64(True):
         return [np.asarray(x) for x in jax.jit(exported(program, "f", ("cpu",)).call)(*arrays)]

@@ -171,6 +171,8 @@ class _Scan:
             count = len(initial)
             names = [*(self.body.args[i] for i in self.carried), *bound, self.body.args[self.counter.place]]
             to.env = {**outer, **dict(zip(names, arguments, strict=False))}
+            for value in bound:
+                to.sizes.captured(outer[value], to.env[value])
             for rows, row in zip(reads, arguments[count + 1 :], strict=True):
                 result = rows.op.results[0]
                 to.env[result] = to.reshape(row, to.spec_of(result).shape)
