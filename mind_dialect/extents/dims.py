@@ -8,9 +8,9 @@ those that the facts of a function allow, inside of `under`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 from .expr import Extent, TooLarge, extent
 from .facts import Facts
@@ -133,6 +133,16 @@ def mul_dims(a: Dim, b: Dim) -> Dim:
     ('2*T', 'B*T')
     """
     return a * b if isinstance(a, int) and isinstance(b, int) else _computed("*", Extent.__mul__, a, b)
+
+
+def product_dims(dims: Iterable[Dim]) -> Dim:
+    """
+    Return the product of all, which is the number of elements of a shape.
+
+    >>> product_dims(("B", 2, 3)), product_dims(())
+    ('6*B', 1)
+    """
+    return reduce(mul_dims, dims, 1)
 
 
 def floordiv_dims(a: Dim, b: Dim) -> Dim:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from typing import Any, ClassVar
 
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
 
 from .. import ptir_shapes as shapes
 from ..codecs import BOOLEAN, INTEGERS
-from ..extents.dims import mul_dims
+from ..extents.dims import product_dims
 from ..op import TENSOR
 from ..ptir_shapes import Dims
 from .attributes import DIM, DTYPE, INTEGER, PAIRS, SCALAR, Word
@@ -185,7 +184,7 @@ class WindowArgOp(OneResultOp):
     def infer_shape(cls, operands: Sequence[Dims], values: Mapping[str, Any]) -> Dims:
         dtype = values["output_dtype"]
         wording = f"output_dtype {dtype} cannot hold an index of {{lhs}} elements"
-        count = reduce(mul_dims, operands[0], 1)
+        count = product_dims(operands[0])
         shapes.require(count, "<=", 1 << (dtype.bits - 1), "E8002", wording, attribute="output_dtype", value=str(dtype))
         return super().infer_shape(operands, values)
 

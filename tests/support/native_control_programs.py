@@ -226,7 +226,7 @@ LOOPS: dict[str, tuple[str, Callable[..., Any]]] = {
     "no carry": ("f32[5,4]", lambda s: scan(lambda r: [neg(r), reduce(r, "sum", 0, keepdims=False)], s, carries=0, stacks=2)),
     "one iteration": ("f32[4] f32[1,4]", lambda a, s: scan(lambda a, r: [add(a, r), add(r, r)], a, s, stacks=1)),
     "a stack that is reversed": ("f32[4] f32[5,4]", lambda a, s: backwards(stacked(a, s), 0)),
-    "a stack that is reversed, with what is carried in it": (
+    "a stack that is reversed, with the carry in it": (
         "f32[4] f32[4] f32[5,4]",
         lambda a, b, s: backwards(scan(lambda a, b, r: [t := add(neg(b), r), a, t], a, b, s, carries=2, stacks=1)[2], 0),
     ),

@@ -309,11 +309,6 @@ def size_of(value: SSAValue) -> int:
     return math.prod(shape_of(value))
 
 
-def product_of(dims: Sequence[Dim]) -> Dim:
-    """Return the number of elements of a shape."""
-    return reduce(mul_dims, dims, 1)
-
-
 def static(spec: TensorSpec) -> Shape:
     """The extents of a spec, where a legal program has static ones, or where they are only passed on."""
     return cast(Shape, spec.shape)

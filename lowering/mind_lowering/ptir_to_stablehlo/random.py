@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.extents.dims import ceildiv_dims, mul_dims
+from mind_dialect.extents.dims import ceildiv_dims, mul_dims, product_dims
 from mind_dialect.ptir.types import F32, F64, UI32, UI64, PtirDType
 from mind_dialect.ptir_shapes import Dim
 
 from ..ptir_kernels import random as kernels
-from .builder import StablehloBuilder, Values, product_of, shape_of, static
+from .builder import StablehloBuilder, Values, shape_of, static
 from .elementwise import Rule, cast_to
 
 Words = tuple[SSAValue, ...]
@@ -28,7 +28,7 @@ def _uniform(b: StablehloBuilder, op: ptir.RngUniformOp, x: Values) -> SSAValue:
     """As many leading bits of a word as the dtype holds exactly, at most 24, as a fraction."""
     result = op.result_spec()
     bits = kernels.uniform_bits(result.dtype.name)
-    count = product_of(result.shape)
+    count = product_dims(result.shape)
     words = b.slice(_words(b, op, count), [0], [count])
     fraction = b("multiply", _top(b, words, bits, F32), b.fill(2.0**-bits, (F32, (count,))))
     return b.reshape(cast_to(b, fraction, result.dtype), static(result))
@@ -37,7 +37,7 @@ def _uniform(b: StablehloBuilder, op: ptir.RngUniformOp, x: Values) -> SSAValue:
 def _normal(b: StablehloBuilder, op: ptir.RngNormalOp, x: Values) -> SSAValue:
     """Two numbers from two words (Box and Muller), in f64 and rounded once."""
     result = op.result_spec()
-    count = product_of(result.shape)
+    count = product_dims(result.shape)
     words = _words(b, op, count)
     half = mul_dims(_blocks(count), 2)
     pairs = b.reshape(_top(b, words, 24, F64), (half, 2))

@@ -8,7 +8,7 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.extents.dims import add_dims
+from mind_dialect.extents.dims import add_dims, product_dims
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import SI64, PtirDType
 from mind_dialect.ptir_shapes import Dim
@@ -21,7 +21,6 @@ from .builder import (
     dtype_of,
     identity,
     precision,
-    product_of,
     shape_of,
     stablehlo_type,
     static,
@@ -122,7 +121,7 @@ def _window_arg(b: StablehloBuilder, op: ptir.WindowArgOp, x: Values) -> SSAValu
     dtype, ones = dtype_of(values), [1] * len(shape)
     if 0 in (*result.shape, *shape):
         return b.fill(-1, result)
-    places = b.reshape(b.iota(index, [product_of(shape)], 0), shape)
+    places = b.reshape(b.iota(index, [product_dims(shape)], 0), shape)
     none = (1 << (index.bits - 1)) - 1
     lists: dict[str, Any] = {
         "window_dimensions": integers(given["window_dims"]),

@@ -1,7 +1,7 @@
 """
 Tails within the regions of branches and loops, which get sizes as operands, and scans of an open number of iterations.
 
-    scan over %x : T slices   ->   an iteration below T_size runs the body, the others pass on what is carried
+    scan over %x : T slices   ->   an iteration below T_size runs the body, the others pass on the carries
 
 The iterations beyond the size are branches not taken, so they neither compute anything nor fail.
 """

@@ -10,12 +10,12 @@ tails that come last stay together as rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial, reduce
+from functools import partial
 from math import gcd
 
 from xdsl.ir import SSAValue
 
-from mind_dialect.extents.dims import mul_dims
+from mind_dialect.extents.dims import product_dims
 from mind_dialect.ptir import AddOp, DivOp, IotaOp, MaximumOp, MinimumOp, RemainderOp, ReshapeOp, SubOp, TakeOp, TileOp
 from mind_dialect.ptir.base import OneResultOp
 from mind_dialect.ptir.models import RandomOp
@@ -37,7 +37,7 @@ def reshapes(masks: Masks, op: ReshapeOp) -> None:
     (before, n), (after, m) = _split(given.shape), _split(made.shape)
     row = gcd(n, m)
     before, after = [*before, n // row], [*after, m // row]
-    total = reduce(mul_dims, before)
+    total = product_dims(before)
     if total == UNKNOWN:
         raise Refused(f"reshape merges {', '.join(map(str, before))} to a size that is too large an expression")
     put: Put = partial(masks.put, op)
@@ -63,7 +63,7 @@ def draws(masks: Masks, op: RandomOp) -> None:
     shape = spec_of(op.result).shape
     if _leads(shape):
         return
-    count = reduce(mul_dims, shape)
+    count = product_dims(shape)
     if count == UNKNOWN:
         raise Refused(f"{op.OPCODE} of {', '.join(map(str, shape))}, whose product is too large an expression")
     row = in_place_of(op, type(op), type=typed(spec_of(op.result).dtype, (count,)), **{**op.values(), "shape": (count,)})

@@ -115,7 +115,7 @@ def test_what_is_copied_in_a_iteration(name: str, count: int) -> None:
     ("name", "count"),
     [
         ("a stack that is reversed", 0),
-        ("a stack that is reversed, with what is carried in it", 0),
+        ("a stack that is reversed, with the carry in it", 0),
         ("a reversed stack in a loop", 1),
         ("a stack in both orders", 1),
         ("a stack that is reversed along two axes", 1),

@@ -21,7 +21,7 @@ from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
 
 from ..landing import INTEGER_KINDS, Lander
 from ..unsupported import Refused
-from .sizes import Computed
+from .sizes import COMPUTED, Computed
 
 Operand = SSAValue | bool | int | float | complex
 """A value, or a Python number that stands for one."""
@@ -56,17 +56,6 @@ class Call:
     def shape(self) -> Dims:
         """The dimensions of the first result."""
         return self.spec.shape
-
-
-_COMPUTED: dict[str, Callable[..., ptir.PtirOp]] = {
-    "Add": ptir.AddOp,
-    "FloatPow": ptir.PowOp,
-    "FloatTrueDiv": ptir.DivOp,
-    "IntTrueDiv": ptir.DivOp,
-    "Mod": ptir.RemainderOp,
-    "Mul": ptir.MulOp,
-}
-"""Of numbers that follow from sizes, by the operation."""
 
 
 class AtenConverter(Lander):
@@ -104,12 +93,10 @@ class AtenConverter(Lander):
     def computed(self, value: Computed) -> SSAValue:
         """A number that follows from sizes, in f64 or si64, of rank 0."""
         dtype = F64 if value.is_float else SI64
-        operands = [self.number(v, dtype) for v in value.operands]
-        if value.operation == "ToFloat":
+        operands, op = [self.number(v, dtype) for v in value.operands], COMPUTED[value.operation]
+        if op is None:
             return operands[0]
-        if value.operation == "OpaqueUnaryFn_sqrt":
-            return self.emit(ptir.SqrtOp, *operands)
-        return reduce(lambda x, y: self.emit(_COMPUTED[value.operation], x, y), operands)
+        return self.emit(op, *operands) if len(operands) == 1 else reduce(lambda x, y: self.emit(op, x, y), operands)
 
     def tensor(self, x: Operand, dtype: PtirDType, shape: Dims | None = None) -> SSAValue:
         """A value, or a number, in `dtype`; with `shape` also broadcast to it."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
 
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.extents.dims import UNKNOWN, floordiv_dims, mul_dims, sub_dims
+from mind_dialect.extents.dims import UNKNOWN, floordiv_dims, product_dims, sub_dims
 from mind_dialect.ptir.types import F32, I1, SI32, SI64, Kind
 
 from ..unsupported import Refused
@@ -134,7 +133,7 @@ def _histogram(to: AtenConverter, call: Call, x: SSAValue, bins: int = 100, low:
     dtype = call.dtype
     if not dtype.is_float:
         raise Refused(f"a histogram of {dtype}")
-    count = reduce(mul_dims, to.shape(x), 1)
+    count = product_dims(to.shape(x))
     if count == UNKNOWN:
         raise Refused("a histogram of a size that is not known", "give the program static shapes")
     if count == 0:

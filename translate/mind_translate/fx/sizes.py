@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+from mind_dialect import ptir
 from mind_dialect.extents.dims import UNKNOWN, Dim, add_dims, floordiv_dims, max_dims, min_dims, mul_dims, sub_dims
 from mind_dialect.ptir.types import is_dim_name
 
@@ -67,8 +68,17 @@ class Computed:
     __int__ = __index__ = __bool__ = __float__  # pyright: ignore[reportAssignmentType]
 
 
-COMPUTED = frozenset({"Add", "FloatPow", "FloatTrueDiv", "IntTrueDiv", "Mod", "Mul", "OpaqueUnaryFn_sqrt", "ToFloat"})
-"""Operations that programs compute, in f64 for floats; `Mod` is of operands that are not negative."""
+COMPUTED: Mapping[str, Callable[..., ptir.PtirOp] | None] = {
+    "Add": ptir.AddOp,
+    "FloatPow": ptir.PowOp,
+    "FloatTrueDiv": ptir.DivOp,
+    "IntTrueDiv": ptir.DivOp,
+    "Mod": ptir.RemainderOp,
+    "Mul": ptir.MulOp,
+    "OpaqueUnaryFn_sqrt": ptir.SqrtOp,
+    "ToFloat": None,
+}
+"""Operations that programs compute, in f64 for floats: an op, or none for a cast. `Mod` is of operands that are not negative."""
 
 
 def number_of_expression(e: Any) -> Computed | Dim | float:

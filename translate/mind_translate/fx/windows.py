@@ -10,13 +10,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any
 
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.extents.dims import mul_dims
+from mind_dialect.extents.dims import product_dims
 from mind_dialect.ptir.types import F32, SI64
 from mind_dialect.ptir_shapes import Dim, Dims
 
@@ -51,10 +50,6 @@ def _padding(
     return found
 
 
-def _count(sizes: Dims) -> Dim:
-    return reduce(mul_dims, sizes, 1)
-
-
 def _max_pool(n: int) -> Row:
     def row(
         to: AtenConverter,
@@ -82,8 +77,8 @@ def _max_pool(n: int) -> Row:
             window_dilation=(*(1,) * lead, *dilation),
             output_dtype=SI64,
         )
-        value = to.emit(ptir.TakeOp, to.reshape(x, (_count(sizes),)), index)
-        return value, to.math(ptir.RemainderOp, index, _count(sizes[lead:]))
+        value = to.emit(ptir.TakeOp, to.reshape(x, (product_dims(sizes),)), index)
+        return value, to.math(ptir.RemainderOp, index, product_dims(sizes[lead:]))
 
     return row
 
@@ -92,9 +87,9 @@ def _max_pool_backward(to: AtenConverter, call: Call, g: SSAValue, x: SSAValue, 
     """Adjoints of maxima summed where the maxima are, by their indices in an image."""
     indices = rest[-1]
     lead, sizes = to.shape(x)[:-2], to.shape(x)[-2:]
-    shape = (*lead, _count(to.shape(g)[-2:]))
+    shape = (*lead, product_dims(to.shape(g)[-2:]))
     places, adjoint = (to.reshape(v, shape) for v in (indices, g))
-    zero = to.number(0, call.dtype, (*lead, _count(sizes)))
+    zero = to.number(0, call.dtype, (*lead, product_dims(sizes)))
     found = to.emit(ptir.ScatterReduceOp, zero, to.index(places), adjoint, kind="add", axis=len(lead))
     return to.reshape(found, call.shape)
 
