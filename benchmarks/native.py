@@ -2,11 +2,12 @@
 The native target beside NumPy, PyTorch, torch.compile, JAX, ONNX Runtime and numba, all in one run.
 
     python benchmarks/native.py [--families | --only softmax mlp] [--sides ours numpy jax] [--threads 2]
-        [--rounds 7] [--small] [--out DIR]
+        [--rounds 7] [--before CHECKOUT] [--small] [--out DIR]
 
 Programs are PTIR through the whole pipeline, gradients those of the autodiff pass (`peers/by_ours.py`). A side whose package is
-absent is left out, and said to be. `native.md` and `native.png` are written into the folder of
-results, those of `--families` as `native_families.md` and `native_families.png`.
+absent is left out, and said to be. `native.md` and `native.png` are written into the folder of results, those of `--families` as
+`native_families.md` and `native_families.png`. `--before` adds another checkout as a side, such as an earlier commit: both are
+measured in one run.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))  # before this f
 import numpy as np
 from peers import report
 from peers.families import FAMILIES
-from peers.rounds import Peer, Times, measure
+from peers.rounds import Peer, Times, interpreter, measure
 from peers.workloads import WORKLOADS, Arrays
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -111,10 +112,13 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--sides", nargs="+", choices=list(SIDES), default=BESIDE, metavar="SIDE")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of every side")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--before", type=Path, metavar="CHECKOUT", help="another checkout of the project, as one more side")
     parser.add_argument("--seconds", type=float, default=0.08, help="of one sample")
     parser.add_argument("--small", action="store_true", help="small sizes, to try the benchmark out")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results"))
     options = parser.parse_args(argv)
+    if options.before and not interpreter(options.before.resolve()):
+        parser.error(f"--before {options.before} has no environment: run `make .venv-bench/stamp` there")
     options.only = options.only or list(FAMILIES if options.families else WORKLOADS)
     if options.rounds < 1 or options.threads < 1:
         parser.error("--rounds and --threads from 1")
@@ -132,8 +136,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     peak = peak_flops(options.threads)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     try:
-        for side in options.sides:
-            peers.append(peer := Peer(*SIDES[side], options.threads))
+        sides = [(*SIDES[side], options.threads) for side in options.sides]
+        before = [("before", *SIDES["ours"][1:], options.threads, options.before.resolve())] if options.before else []
+        for side in [*sides, *before]:
+            peers.append(peer := Peer(*side))
             if peer.absent is not None:
                 console.print(f"{peer.name} is left out: {peer.absent}", markup=False)
         peers_here = [peer for peer in peers if peer.absent is None]

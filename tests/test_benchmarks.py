@@ -109,6 +109,19 @@ def test_the_native_target_is_measured_beside_sides_that_compute_the_same(load: 
     assert (tmp_path / "native.png").stat().st_size > 1000
 
 
+def test_another_checkout_is_measured_as_one_more_side(load: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for needed in ("llvmlite", "psutil"):
+        pytest.importorskip(needed, reason=f"{needed} is not installed (make test-all installs it)")
+    native = load("native")
+    options = ["--small", "--rounds", "1", "--seconds", "0.001", "--threads", "1", "--out", str(tmp_path)]
+    options += ["--only", "tiny", "--sides", "ours", "--before"]
+    assert native.main([*options, str(BENCHMARKS.parent)]) == 0
+    assert re.search(r"\| before, [\d.e+]+ \w+ \|", (tmp_path / "native.md").read_text(encoding="utf-8"))
+    with pytest.raises(SystemExit):
+        native.main([*options, str(tmp_path)])
+    assert "has no environment" in capsys.readouterr().err
+
+
 def test_families_of_programs_are_measured_on_a_page_of_their_own(load: Any, tmp_path: Path) -> None:
     for needed in ("llvmlite", "psutil"):
         pytest.importorskip(needed, reason=f"{needed} is not installed (make test-all installs it)")

@@ -54,21 +54,23 @@ class Times:
 
 
 class Peer:
-    """The process of one side."""
+    """The process of one side, of this checkout or another one, whose environment is in one of the Makefile's folders."""
 
-    def __init__(self, name: str, module: str, settings: Mapping[str, str], threads: int):
+    def __init__(self, name: str, module: str, settings: Mapping[str, str], threads: int, checkout: Path = HERE.parent):
         self.name = name
-        path = os.pathsep.join([str(HERE.parent / "examples"), str(HERE), os.environ.get("PYTHONPATH", "")])
+        python = interpreter(checkout)
+        assert python is not None, checkout
+        path = os.pathsep.join([str(checkout / "examples"), str(checkout / "benchmarks"), os.environ.get("PYTHONPATH", "")])
         cores = sorted(os.sched_getaffinity(0))[:threads] if hasattr(os, "sched_getaffinity") else None
         counts = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), str(threads))
         own = {"SIDE_THREADS": str(threads), "MIND_NUM_THREADS": str(threads), "JAX_PLATFORMS": "cpu", "MIND_CACHE_DIR": ""}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "peers.worker", module],
+            [python, "-m", "peers.worker", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            cwd=HERE.parent,  # which `-m` looks into first, and other folders may have a `models` too
+            cwd=checkout,  # which `-m` looks into first, and other folders may have a `models` too
             env={**os.environ, **counts, **own, **settings, "PYTHONPATH": path},
         )
         self.process = psutil.Process(self._process.pid)
@@ -106,6 +108,14 @@ class Peer:
             self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
+
+
+def interpreter(checkout: Path) -> str | None:
+    """Return the Python of a checkout's environment: this process's in its own checkout, None where `make` has made none."""
+    if checkout == HERE.parent:
+        return sys.executable
+    pythons = (checkout / name / "bin" / "python" for name in (".venv-bench", ".venv-all"))
+    return next((str(python) for python in pythons if python.exists()), None)
 
 
 def machine_busy() -> float:
