@@ -76,6 +76,21 @@ def test_norms_are_one_kernel(extents: tuple[int, ...]) -> None:
     both(norm, x, gamma, beta, kernels=1, ulps=16, scale=1.0)
 
 
+def above_one(x: Any, y: Any, z: Any) -> Any:
+    """Exponentials of differences to other numbers than the greatest of the same row."""
+    tops = [reduce(y, "max"), reduce(x, "min"), reduce(ptir.MulOp(x, z), "max"), ptir.MulOp(reduce(x, "max"), reduce(z, "max"))]
+    return [ptir.ExpOp(ptir.SubOp(x, spread(top, x))) for top in tops] + [ptir.ExpOp(ptir.SubOp(spread(reduce(x, "max"), x), x))]
+
+
+@pytest.mark.parametrize(("dtype", "most"), [("f32", 80.0), ("f64", 700.0)])
+def test_only_what_the_greatest_of_its_row_is_taken_off_is_known_not_to_be_above_zero(dtype: str, most: float) -> None:
+    """Differences reach numbers whose exponentials need all instructions."""
+    x = np.tile(np.linspace(0, most, 50), (3, 1))
+    arrays = [v.astype(array_dtype(dtype)) for v in (x, np.zeros_like(x), np.full_like(x, 0.01))]
+    found = both(program(f"{dtype}[3,50] {dtype}[3,50] {dtype}[3,50]", above_one), *arrays, ulps=8)
+    assert all(v.max() > np.exp(0.9 * most) for v in found)
+
+
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 3e38, 1e-40]
 
 

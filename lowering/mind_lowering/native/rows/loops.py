@@ -12,13 +12,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mind_dialect.ptir import MulOp, ReduceOp
+from mind_dialect.ptir import ExpOp, MulOp, PtirOp, ReduceOp, StopGradientOp, SubOp
 from mind_passes.ptir.building import accumulator
 
+from .. import vmath
 from ..elementwise import emit
 from ..failures import Sites
 from ..ir import Function, identifier
-from ..lanes import Lanes
+from ..lanes import Lanes, register
 from ..nest import Axis
 from ..places import Indexes, Place, Places, Spot
 from ..reductions import addend, combine
@@ -79,6 +80,7 @@ class RowLoops(Places, ABC):
         self.room: dict[Value, str] = {}
         """Addresses of the values kept for later passes."""
         self.summed = _only_summed(plan)
+        self.fractions = _fractions(plan)
         self.iterations: list[RowLanes] = []
         """The vectors that are worked on in all passes."""
 
@@ -180,12 +182,19 @@ class RowLoops(Places, ABC):
                 operands = [self.lane(run, iteration, v) for v in value.operands]
                 iteration.lanes.hint = identifier(value.hint or value.op.OPCODE)
                 iteration.lanes.contract = value in self.summed
-                iteration.known[value] = emit(iteration.lanes, value.op, operands, self.sites)
+                iteration.known[value] = self.computed(iteration.lanes, value.op, operands, value in self.fractions)
                 iteration.lanes.contract = False
             else:
                 iteration.known[value] = self.compared(run, iteration, value, value.counting)
             if self.kept.get(value) == run.stage:
                 iteration.lanes.store(kept_as(value.dtype), iteration.known[value], *self.kept_at(run, iteration, value), 1)
+
+    def computed(self, lanes: Lanes, op: PtirOp, operands: Sequence[str], is_fraction: bool) -> str:
+        """Emit one op in some lanes, an exponential of what is not above 0 in fewer instructions."""
+        if is_fraction:
+            dtype = op.result_spec().dtype
+            return lanes.rounded(dtype, vmath.call(lanes, vmath.NOT_ABOVE_ONE, register(dtype), operands))
+        return emit(lanes, op, operands, self.sites)
 
     def lane(self, run: Pass, iteration: RowLanes, value: Value) -> str:
         """One value in some lanes: computed now or before, kept, or read."""
@@ -216,3 +225,16 @@ def _only_summed(plan: RowPlan) -> set[Value]:
             same = accumulator(value.op) is value.operands[0].dtype
             (summed if same else used).add(value.operands[0])
     return {v for v in summed - used if isinstance(v.op, MulOp)}
+
+
+def _fractions(plan: RowPlan) -> set[Value]:
+    """The exponentials of differences to the greatest of the row: none is above 1, since no operand is above 0."""
+    found: set[Value] = set()
+    for value in plan.values:
+        if isinstance(value.op, ExpOp) and isinstance(value.operands[0].op, SubOp):
+            x, most = value.operands[0].operands
+            while isinstance(most.op, StopGradientOp):
+                (most,) = most.operands
+            if most.is_total and reduction_of(most).values()["kind"] == "max" and most.operands[0] is x and most.dtype is x.dtype:
+                found.add(value)
+    return found

@@ -32,10 +32,20 @@ def _reduced(v: Reals, x: str, number: str, whole: str) -> Reduced:
 def exp(v: Reals, x: str) -> str:
     """`e^x`; operands beyond what a float can tell from 0 or infinity are as good as the bounds."""
     low, high = (-746.0, 710.0) if v.double else (-104.0, 89.0)
-    x = v.at_least(v.at_most(x, high), low)
-    reduced = _reduced(v, x, *v.nearest(x, 1 / math.log(2)))
-    p = less_one(v, reduced.rest, k.EXP_F64 if v.double else k.EXP_F32)
-    return v.scaled(v.add(p, v.c(1)), reduced.whole, reduced.number)
+    reduced, significand = _significand(v, v.at_least(v.at_most(x, high), low), 2 * v.bias)
+    return v.scaled(significand, reduced.whole, reduced.number)
+
+
+def exp_not_above_one(v: Reals, x: str) -> str:
+    """`e^x`, the same bits, of operands that are 0, less or NaN."""
+    reduced, significand = _significand(v, v.at_least(x, -746.0 if v.double else -104.0), v.bias + v.bias // 2)
+    return v.scaled_down(significand, reduced.whole, reduced.number)
+
+
+def _significand(v: Reals, x: str, offset: int) -> tuple[Reduced, str]:
+    """A reduced operand, its number with an offset, and `e^r`."""
+    reduced = _reduced(v, x, *v.nearest(x, 1 / math.log(2), offset))
+    return reduced, v.add(less_one(v, reduced.rest, k.EXP_F64 if v.double else k.EXP_F32), v.c(1))
 
 
 def _half_less_half(v: Reals, x: str) -> tuple[str, str, str]:
@@ -80,7 +90,7 @@ def logistic(v: Reals, x: str) -> str:
     """`2^n / (2^n + e^r)`, `x = n ln 2 - r`: no exponential overflows, and all but the last sum are exact."""
     low, high = (-746.0, 60.0) if v.double else (-104.0, 40.0)
     x = v.at_least(v.at_most(x, high), low)
-    reduced = _reduced(v, x, *v.nearest(x, 1 / math.log(2)))
+    reduced = _reduced(v, x, *v.nearest(x, 1 / math.log(2), 2 * v.bias))
     p = less_one(v, v.neg(reduced.rest), k.EXP_F64 if v.double else k.EXP_F32)
     scale = v.scaled(v.c(1), reduced.whole, reduced.number)
     total, lost = v.fast_two_sum(v.c(1), scale)

@@ -51,7 +51,7 @@ def _power_of_size(v: Reals, size: str, y: str) -> str:
     inside = v.test("olt", v.abs(product), v.c(1000.0))
     rest = v.where(inside, rest, v.c(0))
     product = v.at_least(v.at_most(product, 1000.0), -1000.0)
-    number, whole = v.nearest(product, 1 / math.log(2))
+    number, whole = v.nearest(product, 1 / math.log(2), 2 * v.bias)
     long, short = k.LN2_SHORT_F64
     r = v.add(v.fma(whole, v.c(-long), product), v.fma(whole, v.c(-short), rest))
     return v.scaled(v.add(less_one(v, r, k.EXP_F64), v.c(1)), whole, number)

@@ -213,9 +213,9 @@ class Reals:
             constant = self.where(self.test("oeq", whole, self.c(0)), distance, constant)
         return self.fma(self._horner(distance, others), distance, constant)
 
-    def nearest(self, x: str, factor: float) -> tuple[str, str]:
-        """The integer nearest to `x * factor`, less than 2^22: bits that end in it, and it as a float."""
-        magic = 1.5 * 2.0**self.digits
+    def nearest(self, x: str, factor: float, offset: int = 0) -> tuple[str, str]:
+        """The integer nearest to `x * factor`, less than 2^21: bits that end in it plus an even offset, and it as a float."""
+        magic = 1.5 * 2.0**self.digits + offset
         shifted = self.fma(x, self.c(factor), self.c(magic))
         return self.bits(shifted), self.sub(shifted, self.c(magic))
 
@@ -302,17 +302,20 @@ class Reals:
 
     def scaled(self, x: str, whole: str, number: str) -> str:
         """
-        `x * 2^n`, rounded once, whatever comes of it; `whole` and `number` are what `nearest` gives.
+        `x * 2^n`, rounded once, whatever comes of it; `whole` and `number` are from `nearest` with an offset of twice the bias.
 
-        In two steps, the first exact, where no instruction does it: `x` is near 1.
+        In two steps, the first exact, where no instruction does it: `x` is near 1. The halves of `number` are biased exponents.
         """
         if self.full:
             return self.special("scalef", [x, whole])
-        n = self.on_bits("sub", number, 0x4338000000000000 if self.double else 0x4B400000)
-        first = self.on_bits("ashr", n, 1)
-        for k in (first, self.on_bits("sub", n, first)):
-            x = self.mul(x, self.power_of_two(k))
-        return x
+        first = self.on_bits("lshr", number, 1)
+        return self.mul(self.mul(x, self.power_of_two(first)), self.power_of_two(self.on_bits("sub", number, first)))
+
+    def scaled_down(self, x: str, whole: str, number: str) -> str:
+        """`x * 2^n` as `scaled`, of an `n` from -3/2 of the bias to 0 and a `number` with an offset of 3/2 of the bias."""
+        if self.full:
+            return self.special("scalef", [x, whole])
+        return self.mul(self.mul(x, self.power_of_two(number)), self.c(2.0 ** -(self.bias // 2)))
 
     def scaled_in_range(self, x: str, whole: str, number: str) -> str:
         """`x * 2^n` of a result that is a normal number: the exponent is added to."""
@@ -320,9 +323,9 @@ class Reals:
             return self.special("scalef", [x, whole])
         return self.of_bits(self.on_bits("add", self.bits(x), self.on_bits("shl", number, self.digits)))
 
-    def power_of_two(self, n: str) -> str:
-        """2 to an integer that is an exponent of a normal number."""
-        return self.of_bits(self.on_bits("shl", self.on_bits("add", n, self.bias), self.digits))
+    def power_of_two(self, biased: str) -> str:
+        """2 to the power whose biased exponent an integer ends in."""
+        return self.of_bits(self.on_bits("shl", biased, self.digits))
 
 
 # Shared by several functions
