@@ -11,16 +11,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from mind_dialect.errors import MindError
-from mind_dialect.extents.dims import (
-    UNKNOWN,
-    add_dims,
-    are_related,
-    floordiv_dims,
-    max_dims,
-    min_dims,
-    mul_dims,
-    sub_dims,
-)
+from mind_dialect.extents import dims
 
 from .faults import fault
 
@@ -45,30 +36,30 @@ class Dim(str):
     @staticmethod
     def max(a: int | Dim, b: int | Dim) -> Any:
         """Return the greater of two sizes, each a number or a dimension."""
-        return _sized("max", max_dims, a, b)
+        return _sized("max", dims.max_dims, a, b)
 
     @staticmethod
     def min(a: int | Dim, b: int | Dim) -> Any:
         """Return the lesser of two sizes, each a number or a dimension."""
-        return _sized("min", min_dims, a, b)
+        return _sized("min", dims.min_dims, a, b)
 
     def __add__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return _sized("+", add_dims, self, other)
+        return _sized("+", dims.add_dims, self, other)
 
     def __radd__(self, other: Any) -> Any:
-        return _sized("+", add_dims, other, self)
+        return _sized("+", dims.add_dims, other, self)
 
     def __sub__(self, other: Any) -> Any:
-        return _sized("-", sub_dims, self, other)
+        return _sized("-", dims.sub_dims, self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return _sized("-", sub_dims, other, self)
+        return _sized("-", dims.sub_dims, other, self)
 
     def __mul__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return _sized("*", mul_dims, self, other)
+        return _sized("*", dims.mul_dims, self, other)
 
     def __rmul__(self, other: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return _sized("*", mul_dims, other, self)
+        return _sized("*", dims.mul_dims, other, self)
 
     def __floordiv__(self, other: Any) -> Any:
         return _sized("//", _quotient, self, other)
@@ -83,7 +74,7 @@ class Dim(str):
         return _sized("%", _remainder, other, self)
 
     def __neg__(self) -> Any:
-        return _sized("-", sub_dims, 0, self)
+        return _sized("-", dims.sub_dims, 0, self)
 
     def __pos__(self) -> Dim:
         return self
@@ -118,8 +109,8 @@ def _sized(operation: str, of: Any, a: Any, b: Any) -> Any:
     """A number, or the dimension that two sizes give; NotImplemented of others, E1109 for what no expression holds."""
     if (m := _size(a)) is None or (n := _size(b)) is None:
         return NotImplemented
-    found = of(m, n) if UNKNOWN not in (m, n) else UNKNOWN
-    if found == UNKNOWN:
+    found = of(m, n) if dims.UNKNOWN not in (m, n) else dims.UNKNOWN
+    if found == dims.UNKNOWN:
         raise _no_expression(operation, a, b)
     return Dim(found) if isinstance(found, str) else found
 
@@ -141,11 +132,11 @@ def _size(value: Any) -> int | str | None:
 
 def _quotient(a: int | str, b: int | str) -> int | str:
     """The quotient rounded down; unknown of a divisor with names, which may be 0."""
-    return UNKNOWN if isinstance(b, str) else floordiv_dims(a, b)
+    return dims.UNKNOWN if isinstance(b, str) else dims.floordiv_dims(a, b)
 
 
 def _remainder(a: int | str, b: int | str) -> int | str:
-    return sub_dims(a, mul_dims(_quotient(a, b), b))
+    return dims.sub_dims(a, dims.mul_dims(_quotient(a, b), b))
 
 
 def _decided(a: Dim, relation: str, b: Any) -> Any:
@@ -155,7 +146,7 @@ def _decided(a: Dim, relation: str, b: Any) -> Any:
         if isinstance(b, str):  # which Python would compare as text
             raise fault("E2001", f"{a!r} {relation} {b!r}, expected a size", expected="a size", actual=type(b).__name__)
         return NotImplemented
-    found = are_related(str(a), relation, n)
+    found = dims.are_related(str(a), relation, n)
     if found is None:
         message = f"{a} {relation} {b}: that depends on sizes, which the function has none of while it is traced"
         raise fault("E1109", f"{message}; use Dim.max or Dim.min, or pass the size as a static argument", name=str(a))

@@ -15,20 +15,8 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Block
 
+from mind_dialect import ptir
 from mind_dialect.errors import MindError
-from mind_dialect.ptir import (
-    BINARY_EXTENSIONS,
-    BINARY_OPS,
-    COMPLEX_OPS,
-    CONVERSIONS,
-    UNARY_EXTENSIONS,
-    UNARY_OPS,
-    CastOp,
-    ClampOp,
-    CompareOp,
-    PtirOp,
-    SelectOp,
-)
 from mind_dialect.ptir.types import PtirDType, TensorSpec, tensor_type
 from mind_lowering.kernels import NUMPY
 from mind_lowering.ptir_kernels.formats import array_dtype
@@ -42,18 +30,18 @@ from .kinds import is_tuple
 from .trace import ACTIVE, Trace, TracedArray, leaked
 
 Kernel = Callable[..., Any]
-SHAPELESS: frozenset[type[PtirOp]] = frozenset(
+SHAPELESS: frozenset[type[ptir.PtirOp]] = frozenset(
     (
-        *UNARY_OPS,
-        *BINARY_OPS,
-        *UNARY_EXTENSIONS,
-        *BINARY_EXTENSIONS,
-        *CONVERSIONS,
-        *COMPLEX_OPS,
-        CastOp,
-        ClampOp,
-        CompareOp,
-        SelectOp,
+        *ptir.UNARY_OPS,
+        *ptir.BINARY_OPS,
+        *ptir.UNARY_EXTENSIONS,
+        *ptir.BINARY_EXTENSIONS,
+        *ptir.CONVERSIONS,
+        *ptir.COMPLEX_OPS,
+        ptir.CastOp,
+        ptir.ClampOp,
+        ptir.CompareOp,
+        ptir.SelectOp,
     )
 )
 """Ops whose kernel does not depend on shapes; their operands have one shape already."""
@@ -89,7 +77,7 @@ def quietly(function: Callable[..., Any], *operands: Any) -> Any:
         _reset(token)
 
 
-def emit(cls: type[PtirOp], *operands: Array, **properties: Any) -> Any:
+def emit(cls: type[ptir.PtirOp], *operands: Array, **properties: Any) -> Any:
     """
     Return the result of an op, or a tuple of several; operands have the shapes and dtypes that the op wants.
 
@@ -121,7 +109,7 @@ def emit(cls: type[PtirOp], *operands: Array, **properties: Any) -> Any:
     return tuple([wrap(x) for x in result]) if is_tuple(result) else wrap(result)
 
 
-def _prepared(key: Any, cls: type[PtirOp], arrays: list[Any], properties: dict[str, Any]) -> tuple[Kernel, bool]:
+def _prepared(key: Any, cls: type[ptir.PtirOp], arrays: list[Any], properties: dict[str, Any]) -> tuple[Kernel, bool]:
     """The kernel of an op of this kind with its properties, and whether its result may be memory of an operand or read-only."""
     block = Block(arg_types=[tensor_type(ptir_dtype(a.dtype), () if cls in SHAPELESS else a.shape) for a in arrays])
     try:

@@ -23,28 +23,8 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
 from mind_dialect import neighbours, register
+from mind_dialect import shape as sh
 from mind_dialect.dominance import walk
-from mind_dialect.shape import (
-    AddOp,
-    AnyOp,
-    BroadcastOp,
-    ConstShapeOp,
-    ConstSizeOp,
-    CstrBroadcastableOp,
-    CstrEqOp,
-    CstrRequireOp,
-    DimOp,
-    GetExtentOp,
-    IsBroadcastableOp,
-    MulOp,
-    RankOp,
-    ReduceOp,
-    ShapeEqOp,
-    ShapeOfOp,
-    SizeToIndexOp,
-    SplitAtOp,
-    ToExtentTensorOp,
-)
 from mind_dialect.shape.types import ShapeType, SizeType, ValueShapeType, extents_type, index, shaped_extents, static_length
 from mind_passes.shape.constraints import QUESTIONS
 
@@ -61,7 +41,7 @@ def _binary(kind: type[Operation]) -> Row:
     return row
 
 
-def _any(to: StdBuilder, op: AnyOp) -> Sequence[SSAValue] | None:
+def _any(to: StdBuilder, op: sh.AnyOp) -> Sequence[SSAValue] | None:
     return _as(to, op.operands[0], op.result.type) if op.operands else None
 
 
@@ -71,7 +51,7 @@ def _as(to: StdBuilder, value: SSAValue, type: Attribute) -> Sequence[SSAValue] 
     return [to.cast(value, type)] if len(lengths) < 2 else None
 
 
-def _const_shape(to: StdBuilder, op: ConstShapeOp) -> Sequence[SSAValue]:
+def _const_shape(to: StdBuilder, op: sh.ConstShapeOp) -> Sequence[SSAValue]:
     return [to.cast(_list(to, [to.number(n) for n in op.extents]), op.result.type)]
 
 
@@ -83,22 +63,22 @@ def _dim_of(to: StdBuilder, value: SSAValue, at: SSAValue) -> SSAValue:
     return to.of(memref.DimOp if isinstance(value.type, MemRefType) else tensor.DimOp, value, at)
 
 
-def _dim(to: StdBuilder, op: DimOp) -> Sequence[SSAValue] | None:
+def _dim(to: StdBuilder, op: sh.DimOp) -> Sequence[SSAValue] | None:
     return [_dim_of(to, op.value, op.index)] if isinstance(op.value.type, TensorType | MemRefType) else None
 
 
-def _get_extent(to: StdBuilder, op: GetExtentOp) -> Sequence[SSAValue]:
+def _get_extent(to: StdBuilder, op: sh.GetExtentOp) -> Sequence[SSAValue]:
     source = op.shape.owner
-    if isinstance(source, ShapeOfOp) and isinstance(source.arg.type, TensorType):
+    if isinstance(source, sh.ShapeOfOp) and isinstance(source.arg.type, TensorType):
         return [_dim_of(to, source.arg, op.dim)]
     return [to.element(op.shape, op.dim)]
 
 
-def _rank(to: StdBuilder, op: RankOp) -> Sequence[SSAValue]:
+def _rank(to: StdBuilder, op: sh.RankOp) -> Sequence[SSAValue]:
     return [to.length(op.shape)]
 
 
-def _shape_of(to: StdBuilder, op: ShapeOfOp) -> Sequence[SSAValue] | None:
+def _shape_of(to: StdBuilder, op: sh.ShapeOfOp) -> Sequence[SSAValue] | None:
     extents = shaped_extents(op.arg.type)
     if extents is None:
         return None
@@ -106,13 +86,13 @@ def _shape_of(to: StdBuilder, op: ShapeOfOp) -> Sequence[SSAValue] | None:
     return [to.cast(_list(to, listed), op.result.type)]
 
 
-def _to_extent_tensor(to: StdBuilder, op: ToExtentTensorOp) -> Sequence[SSAValue] | None:
+def _to_extent_tensor(to: StdBuilder, op: sh.ToExtentTensorOp) -> Sequence[SSAValue] | None:
     return _as(to, op.input, op.result.type)
 
 
-def _size_to_index(to: StdBuilder, op: SizeToIndexOp) -> Sequence[SSAValue] | None:
+def _size_to_index(to: StdBuilder, op: sh.SizeToIndexOp) -> Sequence[SSAValue] | None:
     source = op.arg.owner
-    if isinstance(source, ConstSizeOp):
+    if isinstance(source, sh.ConstSizeOp):
         return [to.number(cast(int, source.lattice()))]
     return [op.arg] if isinstance(op.arg.type, IndexType) else None
 
@@ -188,7 +168,7 @@ def _extent_at(to: StdBuilder, x: _Aligned, i: SSAValue) -> SSAValue:
     return _at(to, x, i, one, index, also)
 
 
-def _broadcast(to: StdBuilder, op: BroadcastOp) -> Sequence[SSAValue] | None:
+def _broadcast(to: StdBuilder, op: sh.BroadcastOp) -> Sequence[SSAValue] | None:
     if not op.operands:
         return None
     x = _align(to, op.operands)
@@ -227,13 +207,15 @@ def _required(answer: Callable[[StdBuilder, Sequence[SSAValue]], SSAValue]) -> R
         holds = answer(to, op.operands)
         properties = {"msg": StringAttr(QUESTIONS[type(op)][1])}
         attributes = dict(op.attributes)
-        made = CstrRequireOp.create(operands=[holds], properties=properties, attributes=attributes, result_types=op.result_types)
+        made = sh.CstrRequireOp.create(
+            operands=[holds], properties=properties, attributes=attributes, result_types=op.result_types
+        )
         return [to.put(made)]
 
     return row
 
 
-def _reduce(to: StdBuilder, op: ReduceOp) -> Sequence[SSAValue]:
+def _reduce(to: StdBuilder, op: sh.ReduceOp) -> Sequence[SSAValue]:
     """The region, step by step; its arguments are the index, the extent there and the carry."""
     old, extents = op.body.block, op.shape
 
@@ -250,7 +232,7 @@ def _reduce(to: StdBuilder, op: ReduceOp) -> Sequence[SSAValue]:
     return to.loop(to.length(extents), list(op.init_vals), step)
 
 
-def _split_at(to: StdBuilder, op: SplitAtOp) -> Sequence[SSAValue]:
+def _split_at(to: StdBuilder, op: sh.SplitAtOp) -> Sequence[SSAValue]:
     zero, rank, place, one = to.number(0), to.length(op.operand), op.index, 1
     from_end = to.of(arith.AddiOp, place, rank)
     at = to.of(arith.SelectOp, to.compare("slt", place, zero), from_end, place)
@@ -262,23 +244,23 @@ def _split_at(to: StdBuilder, op: SplitAtOp) -> Sequence[SSAValue]:
 
 
 ROWS: Mapping[type[Operation], Row] = {
-    AddOp: _binary(arith.AddiOp),
-    MulOp: _binary(arith.MuliOp),
-    AnyOp: _any,
-    BroadcastOp: _broadcast,
-    ConstShapeOp: _const_shape,
-    CstrBroadcastableOp: _required(_all_broadcastable),
-    CstrEqOp: _required(_all_equal),
-    DimOp: _dim,
-    GetExtentOp: _get_extent,
-    IsBroadcastableOp: _is_broadcastable,
-    RankOp: _rank,
-    ReduceOp: _reduce,
-    ShapeEqOp: _shape_eq,
-    ShapeOfOp: _shape_of,
-    SizeToIndexOp: _size_to_index,
-    SplitAtOp: _split_at,
-    ToExtentTensorOp: _to_extent_tensor,
+    sh.AddOp: _binary(arith.AddiOp),
+    sh.MulOp: _binary(arith.MuliOp),
+    sh.AnyOp: _any,
+    sh.BroadcastOp: _broadcast,
+    sh.ConstShapeOp: _const_shape,
+    sh.CstrBroadcastableOp: _required(_all_broadcastable),
+    sh.CstrEqOp: _required(_all_equal),
+    sh.DimOp: _dim,
+    sh.GetExtentOp: _get_extent,
+    sh.IsBroadcastableOp: _is_broadcastable,
+    sh.RankOp: _rank,
+    sh.ReduceOp: _reduce,
+    sh.ShapeEqOp: _shape_eq,
+    sh.ShapeOfOp: _shape_of,
+    sh.SizeToIndexOp: _size_to_index,
+    sh.SplitAtOp: _split_at,
+    sh.ToExtentTensorOp: _to_extent_tensor,
 }
 """Every op that is converted, if it has to do with indices and extent tensors only."""
 
@@ -297,7 +279,7 @@ def convert(module: ModuleOp) -> None:
         if op.results and op not in unused and _is_unused(op) and is_side_effect_free(op):
             Rewriter.erase_op(op)
             continue
-        if type(op) not in ROWS or (_holds_errors(op) and not isinstance(op, SizeToIndexOp)):
+        if type(op) not in ROWS or (_holds_errors(op) and not isinstance(op, sh.SizeToIndexOp)):
             continue
         results = ROWS[type(op)](StdBuilder(op, made), op)
         if results is None:

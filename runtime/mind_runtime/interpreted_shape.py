@@ -32,20 +32,8 @@ from xdsl.interpreter import (
 )
 from xdsl.ir import Attribute, Operation
 
+from mind_dialect import shape as sh
 from mind_dialect.errors import CATALOGUE, MindError, brief, error
-from mind_dialect.shape import (
-    AssumingOp,
-    AssumingYieldOp,
-    ConstraintOp,
-    CstrRequireOp,
-    DebugPrintOp,
-    FuncOp,
-    ReduceOp,
-    ReturnOp,
-    ValueOfOp,
-    WithShapeOp,
-    YieldOp,
-)
 from mind_dialect.shape.evaluate import EVALUATE, Shaped, Value, as_shape, evaluate, shape_of_type
 from mind_dialect.shape.lattice import MAX_RANK, UNKNOWN, UNRANKED, Invalid, Shape, Unranked, join, ranked, show
 from mind_dialect.shape.types import ShapeType, SizeType, ValueShapeType, WitnessType, is_extents, is_shaped
@@ -146,11 +134,13 @@ def _run_constraint(_functions: ShapeRunner, interpreter: Interpreter, op: Opera
 
 def _reason(interpreter: Interpreter, op: Operation, otherwise: str) -> str:
     """The message of a constraint, with the numbers that it compares where they are known."""
-    owner = op.pred.owner if isinstance(op, CstrRequireOp) else None
-    return filled(cast(CstrRequireOp, op), interpreter.get_values(owner.operands)) if isinstance(owner, Operation) else otherwise
+    owner = op.pred.owner if isinstance(op, sh.CstrRequireOp) else None
+    return (
+        filled(cast(sh.CstrRequireOp, op), interpreter.get_values(owner.operands)) if isinstance(owner, Operation) else otherwise
+    )
 
 
-def _run_with_shape(_functions: ShapeRunner, _interpreter: Interpreter, op: WithShapeOp, args: Values) -> Values:
+def _run_with_shape(_functions: ShapeRunner, _interpreter: Interpreter, op: sh.WithShapeOp, args: Values) -> Values:
     (found,) = _evaluate(op, args)
     if not isinstance(found, Shaped):
         return (found,)
@@ -158,7 +148,7 @@ def _run_with_shape(_functions: ShapeRunner, _interpreter: Interpreter, op: With
     return (ValueShape(value, found.shape),)
 
 
-def _run_value_of(_functions: ShapeRunner, _interpreter: Interpreter, op: ValueOfOp, args: Values) -> Values:
+def _run_value_of(_functions: ShapeRunner, _interpreter: Interpreter, op: sh.ValueOfOp, args: Values) -> Values:
     (found,) = args
     if isinstance(found, Invalid):
         raise failed(op, found.reason)
@@ -168,12 +158,12 @@ def _run_value_of(_functions: ShapeRunner, _interpreter: Interpreter, op: ValueO
     return (found.value,)
 
 
-def _run_debug_print(_functions: ShapeRunner, interpreter: Interpreter, op: DebugPrintOp, args: Values) -> Values:
+def _run_debug_print(_functions: ShapeRunner, interpreter: Interpreter, op: sh.DebugPrintOp, args: Values) -> Values:
     interpreter.print(show(cast(Any, lattice_value(op, args[0], op.input.type))))
     return args
 
 
-def _run_assuming(_functions: ShapeRunner, interpreter: Interpreter, op: AssumingOp, args: Values) -> Values:
+def _run_assuming(_functions: ShapeRunner, interpreter: Interpreter, op: sh.AssumingOp, args: Values) -> Values:
     (holds,) = args
     if isinstance(holds, Invalid):
         raise failed(op, holds.reason)
@@ -182,7 +172,7 @@ def _run_assuming(_functions: ShapeRunner, interpreter: Interpreter, op: Assumin
     return interpreter.run_ssacfg_region(op.body, (), op.name)
 
 
-def _run_reduce(functions: ShapeRunner, interpreter: Interpreter, op: ReduceOp, args: Values) -> Values:
+def _run_reduce(functions: ShapeRunner, interpreter: Interpreter, op: sh.ReduceOp, args: Values) -> Values:
     shape = as_shape(lattice_value(op, args[0], op.shape.type))
     if not isinstance(shape, tuple):
         return tuple(_without_steps(op, shape, type) for type in op.result_types)
@@ -194,7 +184,7 @@ def _run_reduce(functions: ShapeRunner, interpreter: Interpreter, op: ReduceOp, 
     return carried
 
 
-def _without_steps(op: ReduceOp, shape: Unranked | Invalid, type: Attribute) -> Any:
+def _without_steps(op: sh.ReduceOp, shape: Unranked | Invalid, type: Attribute) -> Any:
     """Return what `reduce` gives for a shape without a rank: where the type allows, nothing known, or why it is invalid."""
     if not isinstance(type, SizeType | ShapeType):
         if isinstance(shape, Invalid):
@@ -240,8 +230,8 @@ class ShapeRunner(InterpreterFunctions):
     def __init__(self) -> None:
         self.steps = _Steps()
 
-    @impl_callable(FuncOp)
-    def call(self, interpreter: Interpreter, op: FuncOp, args: Values) -> Values:
+    @impl_callable(sh.FuncOp)
+    def call(self, interpreter: Interpreter, op: sh.FuncOp, args: Values) -> Values:
         """A shape function; E4000 if it is declared only."""
         if op.is_declaration:
             message = f"@{op.sym_name.data} is declared only, expected a body"
@@ -250,13 +240,13 @@ class ShapeRunner(InterpreterFunctions):
 
 
 _OWN: dict[type[Operation], Any] = {
-    WithShapeOp: _run_with_shape,
-    ValueOfOp: _run_value_of,
-    DebugPrintOp: _run_debug_print,
-    AssumingOp: _run_assuming,
-    ReduceOp: _run_reduce,
+    sh.WithShapeOp: _run_with_shape,
+    sh.ValueOfOp: _run_value_of,
+    sh.DebugPrintOp: _run_debug_print,
+    sh.AssumingOp: _run_assuming,
+    sh.ReduceOp: _run_reduce,
 }
-_ENDINGS: tuple[type[Operation], ...] = (AssumingYieldOp, YieldOp, ReturnOp)
+_ENDINGS: tuple[type[Operation], ...] = (sh.AssumingYieldOp, sh.YieldOp, sh.ReturnOp)
 
 
 def _name(op: type[Operation]) -> str:
@@ -264,7 +254,7 @@ def _name(op: type[Operation]) -> str:
 
 
 def _row(op: type[Operation]) -> Any:
-    constrains = issubclass(op, ConstraintOp | CstrRequireOp)
+    constrains = issubclass(op, sh.ConstraintOp | sh.CstrRequireOp)
     return _OWN.get(op, _run_constraint if constrains else _run)
 
 

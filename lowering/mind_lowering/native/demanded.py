@@ -20,38 +20,8 @@ from typing import Any
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from mind_dialect import ptir
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import (
-    AndOp,
-    ArgMaxOp,
-    ArgMinOp,
-    BinaryOp,
-    BroadcastToOp,
-    CastOp,
-    ClampOp,
-    CompareOp,
-    ConcatOp,
-    CumulativeOp,
-    CumulativeSumOp,
-    DotGeneralOp,
-    DynamicSliceOp,
-    DynamicUpdateSliceOp,
-    FusionOp,
-    GatherOp,
-    IotaOp,
-    PadOp,
-    PtirOp,
-    ReduceOp,
-    ReshapeOp,
-    ReverseOp,
-    ScatterReduceOp,
-    SelectOp,
-    SliceOp,
-    SortOp,
-    TakeOp,
-    TransposeOp,
-    UnaryOp,
-)
 from mind_dialect.ptir.types import known_extents
 from mind_dialect.read_extents import ALL, is_size, read_extents
 from mind_passes.ptir.building import axes_of_reduction, row_of_kind
@@ -105,7 +75,7 @@ class Demanded:
         """Find the masks of a block and of fusions in it, in the order of their ops."""
         known = self.bounded
         for op in block.ops:
-            if isinstance(op, FusionOp):
+            if isinstance(op, ptir.FusionOp):
                 inner = op.body.block
                 known.update((a, known[v]) for a, v in zip(inner.args, op.operands, strict=True) if v in known)
                 self.find_masks(inner)
@@ -130,13 +100,13 @@ class Demanded:
         """Add what the ops of a block demand, from the last but one on: all uses of a value come before the value."""
         op = None if block.last_op is None else block.last_op.prev_op
         while op is not None:
-            if isinstance(op, FusionOp):
+            if isinstance(op, ptir.FusionOp):
                 self._fusion(op)
-            elif isinstance(op, PtirOp):
+            elif isinstance(op, ptir.PtirOp):
                 self._op(op)
             op = op.prev_op
 
-    def _fusion(self, op: FusionOp) -> None:
+    def _fusion(self, op: ptir.FusionOp) -> None:
         block = op.body.block
         assert block.last_op is not None
         for value, result in zip(block.last_op.operands, op.results, strict=True):
@@ -145,7 +115,7 @@ class Demanded:
         for value, argument in zip(op.operands, block.args, strict=True):
             self.demand(value, self.along(argument))
 
-    def _op(self, op: PtirOp) -> None:
+    def _op(self, op: ptir.PtirOp) -> None:
         rule = None if op.regions or (op.can_fail() and type(op) not in RULES) else row_of_kind(RULES, type(op))
         if rule is not None:
             for value, extents in zip(op.operands, rule(self, op, self.along(op.results[0])), strict=True):
@@ -156,7 +126,7 @@ class Demanded:
                 self.demand(value, (None,) * len(shape_of(value)))
 
 
-def _first_axis(op: BroadcastToOp) -> int:
+def _first_axis(op: ptir.BroadcastToOp) -> int:
     return len(shape_of(op.result)) - len(shape_of(op.x))
 
 
@@ -168,11 +138,11 @@ def shape_of(value: SSAValue) -> tuple[int, ...]:
 # Masks
 
 
-def _iota(op: IotaOp) -> Bounded:
+def _iota(op: ptir.IotaOp) -> Bounded:
     return Bounded(index=op.values()["axis"] % len(shape_of(op.result)))
 
 
-def _compared(op: CompareOp, a: Bounded, b: Bounded) -> Bounded:
+def _compared(op: ptir.CompareOp, a: Bounded, b: Bounded) -> Bounded:
     kind = op.values()["kind"]
     if kind == "greater":
         kind, a, b = "less", b, a
@@ -181,26 +151,26 @@ def _compared(op: CompareOp, a: Bounded, b: Bounded) -> Bounded:
     return Bounded(mask={a.index: b.size})
 
 
-def _both(op: AndOp, a: Bounded, b: Bounded) -> Bounded:
+def _both(op: ptir.AndOp, a: Bounded, b: Bounded) -> Bounded:
     return Bounded(mask={**a.mask, **b.mask})
 
 
-def _spread(op: BroadcastToOp, x: Bounded) -> Bounded:
+def _spread(op: ptir.BroadcastToOp, x: Bounded) -> Bounded:
     first, shape = _first_axis(op), shape_of(op.x)
     index = None if x.index is None or shape[x.index] == 1 else x.index + first
     return Bounded(index, x.size, {a + first: size for a, size in x.mask.items() if shape[a] != 1})
 
 
-def _regrouped(op: ReshapeOp, x: Bounded) -> Bounded:
+def _regrouped(op: ptir.ReshapeOp, x: Bounded) -> Bounded:
     return Bounded(size=x.size)
 
 
 BOUNDED: Mapping[type[Operation], Callable[..., Bounded]] = {
-    IotaOp: _iota,
-    CompareOp: _compared,
-    AndOp: _both,
-    BroadcastToOp: _spread,
-    ReshapeOp: _regrouped,
+    ptir.IotaOp: _iota,
+    ptir.CompareOp: _compared,
+    ptir.AndOp: _both,
+    ptir.BroadcastToOp: _spread,
+    ptir.ReshapeOp: _regrouped,
 }
 """By op: what its result is, given what its operands are."""
 
@@ -211,29 +181,29 @@ Rule = Callable[[Demanded, Any, Extents], Sequence[Extents]]
 """The extents that an op demands of its operands, given those demanded of its first result."""
 
 
-def _each(known: Demanded, op: PtirOp, extents: Extents) -> list[Extents]:
+def _each(known: Demanded, op: ptir.PtirOp, extents: Extents) -> list[Extents]:
     return [extents] * len(op.operands)
 
 
-def _chosen(known: Demanded, op: SelectOp, extents: Extents) -> list[Extents]:
+def _chosen(known: Demanded, op: ptir.SelectOp, extents: Extents) -> list[Extents]:
     sizes = known.bounded.get(op.pred, _NOTHING).mask
     within = tuple([sizes.get(a) if n is None else n for a, n in enumerate(extents)])
     return [extents, within, extents]
 
 
-def _repeated(known: Demanded, op: BroadcastToOp, extents: Extents) -> list[Extents]:
+def _repeated(known: Demanded, op: ptir.BroadcastToOp, extents: Extents) -> list[Extents]:
     shape, wide = shape_of(op.x), shape_of(op.result)[_first_axis(op) :]
     return [tuple([e if n == m else None for e, n, m in zip(extents[_first_axis(op) :], shape, wide, strict=True)])]
 
 
-def _permuted(known: Demanded, op: TransposeOp, extents: Extents) -> list[Extents]:
+def _permuted(known: Demanded, op: ptir.TransposeOp, extents: Extents) -> list[Extents]:
     found: list[SSAValue | None] = [None] * len(extents)
     for extent, axis in zip(extents, op.values()["perm"], strict=True):
         found[axis % len(found)] = extent
     return [tuple(found)]
 
 
-def _reshaped(known: Demanded, op: ReshapeOp, extents: Extents) -> list[Extents]:
+def _reshaped(known: Demanded, op: ptir.ReshapeOp, extents: Extents) -> list[Extents]:
     """An axis of the operand is one of the result if as many elements are before and after it."""
     places = {place: e for place, e in zip(_places(shape_of(op.result)), extents, strict=True) if e is not None}
     return [tuple([places.get(place) if place[0] != 1 else None for place in _places(shape_of(op.x))])]
@@ -244,17 +214,17 @@ def _places(shape: Sequence[int]) -> list[tuple[int, int]]:
     return [(n, prod(shape[a + 1 :])) for a, n in enumerate(shape)]
 
 
-def _sliced(known: Demanded, op: SliceOp, extents: Extents) -> list[Extents]:
+def _sliced(known: Demanded, op: ptir.SliceOp, extents: Extents) -> list[Extents]:
     starts = op.values()["starts"]
     return [tuple([e if start == 0 else None for e, start in zip(extents, starts, strict=True)])]
 
 
-def _joined(known: Demanded, op: ConcatOp, extents: Extents) -> list[Extents]:
+def _joined(known: Demanded, op: ptir.ConcatOp, extents: Extents) -> list[Extents]:
     axis = op.values()["axis"] % len(extents)
     return [tuple([None if a == axis else e for a, e in enumerate(extents)])] * len(op.operands)
 
 
-def _padded(known: Demanded, op: PadOp, extents: Extents) -> list[Extents]:
+def _padded(known: Demanded, op: ptir.PadOp, extents: Extents) -> list[Extents]:
     values = op.values()
     still = [low == 0 == interior for low, interior in zip(values["low"], values["interior"], strict=True)]
     return [tuple([e if s else None for e, s in zip(extents, still, strict=True)])]
@@ -263,7 +233,7 @@ def _padded(known: Demanded, op: PadOp, extents: Extents) -> list[Extents]:
 def _beside(*names: str) -> Rule:
     """Return the rule of an op whose elements depend on all elements along some axes of its first operand."""
 
-    def rule(known: Demanded, op: PtirOp, extents: Extents) -> list[Extents]:
+    def rule(known: Demanded, op: ptir.PtirOp, extents: Extents) -> list[Extents]:
         values = [op.values()[name] for name in names]
         axes = {a % len(extents) for value in values for a in ([value] if isinstance(value, int) else value)}
         return [tuple([None if a in axes else e for a, e in enumerate(extents)])]
@@ -271,12 +241,12 @@ def _beside(*names: str) -> Rule:
     return rule
 
 
-def _accumulated(known: Demanded, op: CumulativeSumOp | CumulativeOp, extents: Extents) -> list[Extents]:
+def _accumulated(known: Demanded, op: ptir.CumulativeSumOp | ptir.CumulativeOp, extents: Extents) -> list[Extents]:
     return list(_beside("axis")(known, op, extents)) if op.values()["reverse"] else [extents]
 
 
 def _reduced(axes_of: Callable[[Any], Sequence[int]]) -> Rule:
-    def rule(known: Demanded, op: PtirOp, extents: Extents) -> list[Extents]:
+    def rule(known: Demanded, op: ptir.PtirOp, extents: Extents) -> list[Extents]:
         rank, axes = len(shape_of(op.operands[0])), axes_of(op)
         left = iter(extents)
         kept = len(extents) == rank
@@ -289,30 +259,30 @@ def _reduced(axes_of: Callable[[Any], Sequence[int]]) -> Rule:
     return rule
 
 
-def _gathered(known: Demanded, op: GatherOp, extents: Extents) -> list[Extents]:
+def _gathered(known: Demanded, op: ptir.GatherOp, extents: Extents) -> list[Extents]:
     """All indices are checked."""
     axis = op.values()["axis"] % len(extents)
     return [tuple([None if a == axis else e for a, e in enumerate(extents)]), (None,) * len(extents)]
 
 
-def _looked_up(known: Demanded, op: TakeOp, extents: Extents) -> list[Extents]:
+def _looked_up(known: Demanded, op: ptir.TakeOp, extents: Extents) -> list[Extents]:
     """All indices are checked, and may be of any row."""
     rank = len(shape_of(op.indices))
     return [(None, *extents[rank:]), (None,) * rank]
 
 
-def _scattered(known: Demanded, op: ScatterReduceOp, extents: Extents) -> list[Extents]:
+def _scattered(known: Demanded, op: ptir.ScatterReduceOp, extents: Extents) -> list[Extents]:
     """All indices are checked, and an element may get any update along the axis."""
     axis = op.values()["axis"] % len(extents)
     updates = tuple([None if a == axis else e for a, e in enumerate(extents)])
     return [extents, (None,) * len(extents), updates]
 
 
-def _window(known: Demanded, op: DynamicSliceOp, extents: Extents) -> list[Extents]:
+def _window(known: Demanded, op: ptir.DynamicSliceOp, extents: Extents) -> list[Extents]:
     return [_along_whole(op.x, op.result, extents), (None,)]
 
 
-def _updated(known: Demanded, op: DynamicUpdateSliceOp, extents: Extents) -> list[Extents]:
+def _updated(known: Demanded, op: ptir.DynamicUpdateSliceOp, extents: Extents) -> list[Extents]:
     return [extents, _along_whole(op.x, op.update, extents), (None,)]
 
 
@@ -321,11 +291,11 @@ def _along_whole(x: SSAValue, window: SSAValue, extents: Extents) -> Extents:
     return tuple([e if n == m else None for e, n, m in zip(extents, shape_of(x), shape_of(window), strict=True)])
 
 
-def _extreme_axes(op: ArgMaxOp | ArgMinOp) -> list[int]:
+def _extreme_axes(op: ptir.ArgMaxOp | ptir.ArgMinOp) -> list[int]:
     return [op.values()["axis"] % len(shape_of(op.x))]
 
 
-def _multiplied(known: Demanded, op: DotGeneralOp, extents: Extents) -> list[Extents]:
+def _multiplied(known: Demanded, op: ptir.DotGeneralOp, extents: Extents) -> list[Extents]:
     """Results have the axes of both in the order: batches, those of the left operand, those of the right one."""
     values, found = op.values(), list[Extents]()
     first = len(values["batch_lhs"])
@@ -339,31 +309,31 @@ def _multiplied(known: Demanded, op: DotGeneralOp, extents: Extents) -> list[Ext
     return found
 
 
-RULES: Mapping[type[PtirOp], Rule] = {
-    UnaryOp: _each,
-    CastOp: _each,
-    BinaryOp: _each,
-    CompareOp: _each,
-    ClampOp: _each,
-    SelectOp: _chosen,
-    BroadcastToOp: _repeated,
-    TransposeOp: _permuted,
-    ReshapeOp: _reshaped,
-    SliceOp: _sliced,
-    ConcatOp: _joined,
-    PadOp: _padded,
-    ReverseOp: _beside("axes"),
-    SortOp: _beside("axis"),
-    CumulativeSumOp: _accumulated,
-    CumulativeOp: _accumulated,
-    ReduceOp: _reduced(axes_of_reduction),
-    ArgMaxOp: _reduced(_extreme_axes),
-    ArgMinOp: _reduced(_extreme_axes),
-    DotGeneralOp: _multiplied,
-    GatherOp: _gathered,
-    TakeOp: _looked_up,
-    ScatterReduceOp: _scattered,
-    DynamicSliceOp: _window,
-    DynamicUpdateSliceOp: _updated,
+RULES: Mapping[type[ptir.PtirOp], Rule] = {
+    ptir.UnaryOp: _each,
+    ptir.CastOp: _each,
+    ptir.BinaryOp: _each,
+    ptir.CompareOp: _each,
+    ptir.ClampOp: _each,
+    ptir.SelectOp: _chosen,
+    ptir.BroadcastToOp: _repeated,
+    ptir.TransposeOp: _permuted,
+    ptir.ReshapeOp: _reshaped,
+    ptir.SliceOp: _sliced,
+    ptir.ConcatOp: _joined,
+    ptir.PadOp: _padded,
+    ptir.ReverseOp: _beside("axes"),
+    ptir.SortOp: _beside("axis"),
+    ptir.CumulativeSumOp: _accumulated,
+    ptir.CumulativeOp: _accumulated,
+    ptir.ReduceOp: _reduced(axes_of_reduction),
+    ptir.ArgMaxOp: _reduced(_extreme_axes),
+    ptir.ArgMinOp: _reduced(_extreme_axes),
+    ptir.DotGeneralOp: _multiplied,
+    ptir.GatherOp: _gathered,
+    ptir.TakeOp: _looked_up,
+    ptir.ScatterReduceOp: _scattered,
+    ptir.DynamicSliceOp: _window,
+    ptir.DynamicUpdateSliceOp: _updated,
 }
 """By class of op, or by a class that it is of; an op without a rule demands all of its operands."""

@@ -15,47 +15,9 @@ from xdsl.dialects import tensor
 from xdsl.dialects.builtin import IndexType, StringAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from mind_dialect import shape as sh
 from mind_dialect.errors import brief
-from mind_dialect.shape import (
-    AddOp,
-    AnyOp,
-    AssumingAllOp,
-    BroadcastOp,
-    ConcatOp,
-    ConstantDimOp,
-    ConstantOp,
-    ConstShapeOp,
-    ConstSizeOp,
-    ConstWitnessOp,
-    CreateShapeOp,
-    CstrBroadcastableOp,
-    CstrEqOp,
-    CstrRequireOp,
-    DebugPrintOp,
-    DimOp,
-    DivOp,
-    FromExtentsOp,
-    FromExtentTensorOp,
-    GetExtentOp,
-    IndexToSizeOp,
-    IsBroadcastableOp,
-    JoinOp,
-    MaxOp,
-    MeetOp,
-    MinOp,
-    MulOp,
-    NumElementsOp,
-    RankOp,
-    ShapeEqOp,
-    ShapeOfOp,
-    SizeToIndexOp,
-    SplitAtOp,
-    ToExtentTensorOp,
-    ValueAsShapeOp,
-    ValueOfOp,
-    WithShapeOp,
-    lattice,
-)
+from mind_dialect.shape import lattice
 from mind_dialect.shape.evaluate import shape_of_type
 from mind_dialect.shape.lattice import Invalid, show
 from mind_dialect.shape.types import SizeType
@@ -121,14 +83,14 @@ def _constant(to: Numbers, op: Operation) -> Lowered:
     raise Refused(f"{show(cast(Any, found))} is not known in full")
 
 
-def _const_witness(to: Numbers, op: ConstWitnessOp) -> Holds:
+def _const_witness(to: Numbers, op: sh.ConstWitnessOp) -> Holds:
     return Holds(op.passes, ("a constraint that never holds",))
 
 
 # Shapes
 
 
-def _meet(to: Numbers, op: MeetOp | JoinOp, a: Lowered, b: Lowered) -> Lowered:
+def _meet(to: Numbers, op: sh.MeetOp | sh.JoinOp, a: Lowered, b: Lowered) -> Lowered:
     why = op.string("error")
     if isinstance(op.arg0.type, SizeType | IndexType):
         x, y = size(to, a), size(to, b)
@@ -176,13 +138,13 @@ def _broadcast_of(to: Numbers, shapes: Sequence[Shape]) -> tuple[list[Number], T
 _APART = "operands could not be broadcast together"
 
 
-def _broadcast(to: Numbers, op: BroadcastOp, *operands: Lowered) -> Shape:
+def _broadcast(to: Numbers, op: sh.BroadcastOp, *operands: Lowered) -> Shape:
     shapes = [shape(to, x) for x in operands]
     extents, fits = _broadcast_of(to, shapes)
     return made(extents, to.all_of([*(s.check for s in shapes), Check(fits, (op.string("error") or _APART,))]))
 
 
-def _any(to: Numbers, op: AnyOp, *operands: Lowered) -> Shape:
+def _any(to: Numbers, op: sh.AnyOp, *operands: Lowered) -> Shape:
     shapes = [shape(to, x) for x in operands]
     if not shapes:
         raise Refused("it has no operands, so it is any one of no shapes")
@@ -232,7 +194,7 @@ def _with_shape(to: Numbers, op: Operation, a: Lowered, b: Lowered) -> Paired:
     return Paired(value, Shape(extents, to.all_of([own.check, stated.check, conforms])))
 
 
-def _value_of(to: Numbers, op: ValueOfOp, a: Lowered) -> SSAValue:
+def _value_of(to: Numbers, op: sh.ValueOfOp, a: Lowered) -> SSAValue:
     assert isinstance(a, Paired)
     to.demand(a.shape.check)
     given, wanted = a.value.type, op.result.type
@@ -328,7 +290,7 @@ def _cstr_eq(to: Numbers, op: Operation, *operands: Lowered) -> Holds:
     return Holds(True)
 
 
-def _cstr_require(to: Numbers, op: CstrRequireOp, pred: Lowered) -> Holds:
+def _cstr_require(to: Numbers, op: sh.CstrRequireOp, pred: Lowered) -> Holds:
     message = op.msg
     assert isinstance(message, StringAttr)
     to.demand(Check(truth(pred), (message.data,)), stated_attributes(op))
@@ -345,42 +307,42 @@ def _debug_print(to: Numbers, op: Operation, a: Lowered) -> Lowered:
 
 
 ROWS: Mapping[type[Operation], Row] = {
-    ConstSizeOp: _constant,
-    ConstShapeOp: _constant,
-    ConstWitnessOp: _const_witness,
-    ConstantOp: _constant,
-    ConstantDimOp: _constant,
-    AddOp: _arithmetic("sum"),
-    MulOp: _arithmetic("product"),
-    DivOp: _arithmetic("quotient"),
-    MaxOp: _extremum("larger"),
-    MinOp: _extremum("smaller"),
-    IndexToSizeOp: _index_to_size,
-    SizeToIndexOp: _size_to_index,
-    ShapeOfOp: _shape_of,
-    ValueOfOp: _value_of,
-    ValueAsShapeOp: _as_shape,
-    WithShapeOp: _with_shape,
-    CreateShapeOp: _as_shape,
-    FromExtentTensorOp: _as_shape,
-    ToExtentTensorOp: _as_shape,
-    FromExtentsOp: _from_extents,
-    MeetOp: _meet,
-    JoinOp: _meet,
-    BroadcastOp: _broadcast,
-    AnyOp: _any,
-    ConcatOp: _concat,
-    SplitAtOp: _split_at,
-    GetExtentOp: _get_extent,
-    RankOp: _rank,
-    NumElementsOp: _num_elements,
-    DimOp: _dim,
-    DebugPrintOp: _debug_print,
-    IsBroadcastableOp: _is_broadcastable,
-    ShapeEqOp: _shape_eq,
-    CstrBroadcastableOp: _cstr_broadcastable,
-    CstrEqOp: _cstr_eq,
-    CstrRequireOp: _cstr_require,
-    AssumingAllOp: _assuming_all,
+    sh.ConstSizeOp: _constant,
+    sh.ConstShapeOp: _constant,
+    sh.ConstWitnessOp: _const_witness,
+    sh.ConstantOp: _constant,
+    sh.ConstantDimOp: _constant,
+    sh.AddOp: _arithmetic("sum"),
+    sh.MulOp: _arithmetic("product"),
+    sh.DivOp: _arithmetic("quotient"),
+    sh.MaxOp: _extremum("larger"),
+    sh.MinOp: _extremum("smaller"),
+    sh.IndexToSizeOp: _index_to_size,
+    sh.SizeToIndexOp: _size_to_index,
+    sh.ShapeOfOp: _shape_of,
+    sh.ValueOfOp: _value_of,
+    sh.ValueAsShapeOp: _as_shape,
+    sh.WithShapeOp: _with_shape,
+    sh.CreateShapeOp: _as_shape,
+    sh.FromExtentTensorOp: _as_shape,
+    sh.ToExtentTensorOp: _as_shape,
+    sh.FromExtentsOp: _from_extents,
+    sh.MeetOp: _meet,
+    sh.JoinOp: _meet,
+    sh.BroadcastOp: _broadcast,
+    sh.AnyOp: _any,
+    sh.ConcatOp: _concat,
+    sh.SplitAtOp: _split_at,
+    sh.GetExtentOp: _get_extent,
+    sh.RankOp: _rank,
+    sh.NumElementsOp: _num_elements,
+    sh.DimOp: _dim,
+    sh.DebugPrintOp: _debug_print,
+    sh.IsBroadcastableOp: _is_broadcastable,
+    sh.ShapeEqOp: _shape_eq,
+    sh.CstrBroadcastableOp: _cstr_broadcastable,
+    sh.CstrEqOp: _cstr_eq,
+    sh.CstrRequireOp: _cstr_require,
+    sh.AssumingAllOp: _assuming_all,
 }
 """Every op of the dialect but those with regions, and their terminators, which `functions` knows."""

@@ -11,33 +11,8 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
+from mind_dialect import ptir
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import (
-    FUSIBLE,
-    AndOp,
-    CondOp,
-    ConstantOp,
-    CumulativeOp,
-    CumulativeSumOp,
-    CustomCallOp,
-    DivOp,
-    GatherOp,
-    PadOp,
-    PtirOp,
-    ReduceOp,
-    RegionOp,
-    RemainderOp,
-    ReverseOp,
-    ScanOp,
-    ScatterOp,
-    SegmentReduceOp,
-    SortOp,
-    TakeOp,
-    TileOp,
-    TransposeOp,
-    WhileOp,
-    YieldOp,
-)
 from mind_dialect.ptir.types import I1, Kind, read_type
 from mind_dialect.ptir_shapes import UNKNOWN
 
@@ -46,11 +21,21 @@ from ..ptir.building import element_bytes
 from .driver import Driver, RegionRow
 from .rules import Flags, Value, Values, batched_type, from_front, spread
 
-FALLIBLE = (TakeOp, GatherOp, ScatterOp, SegmentReduceOp, WhileOp, CustomCallOp)
+FALLIBLE = (ptir.TakeOp, ptir.GatherOp, ptir.ScatterOp, ptir.SegmentReduceOp, ptir.WhileOp, ptir.CustomCallOp)
 """Ops whose run may end in an error, or not end."""
 _ANY_SIZES = (
-    *(ReduceOp, TransposeOp, PadOp, TileOp, ReverseOp, CumulativeSumOp, CumulativeOp, SortOp, ConstantOp),
-    *(RegionOp, YieldOp),
+    *(
+        ptir.ReduceOp,
+        ptir.TransposeOp,
+        ptir.PadOp,
+        ptir.TileOp,
+        ptir.ReverseOp,
+        ptir.CumulativeSumOp,
+        ptir.CumulativeOp,
+        ptir.SortOp,
+        ptir.ConstantOp,
+    ),
+    *(ptir.RegionOp, ptir.YieldOp),
 )
 """Ops that take dynamic dimensions of any size."""
 
@@ -61,9 +46,12 @@ def may_fail(root: Operation) -> bool:
 
 
 def _may_fail(op: Operation) -> bool:
-    if not isinstance(op, PtirOp) or isinstance(op, FALLIBLE):
+    if not isinstance(op, ptir.PtirOp) or isinstance(op, FALLIBLE):
         return True
-    if isinstance(op, DivOp | RemainderOp) and read_type(op.operands[1].type).dtype.kind in (Kind.SIGNED, Kind.UNSIGNED):
+    if isinstance(op, ptir.DivOp | ptir.RemainderOp) and read_type(op.operands[1].type).dtype.kind in (
+        Kind.SIGNED,
+        Kind.UNSIGNED,
+    ):
         found = element_bytes(op.operands[1])
         return found is None or not any(found)
     shapes = [read_type(v.type).shape for v in (*op.operands, *op.results)]
@@ -71,20 +59,20 @@ def _may_fail(op: Operation) -> bool:
         return False
     if any(UNKNOWN in shape for shape in shapes):
         return True
-    alike = FUSIBLE.get(type(op)) == "elementwise" and all(shape == shapes[0] for shape in shapes)
+    alike = ptir.FUSIBLE.get(type(op)) == "elementwise" and all(shape == shapes[0] for shape in shapes)
     return not (alike or isinstance(op, _ANY_SIZES))
 
 
 # cond
 
 
-def branched(driver: Driver, op: CondOp, xs: Values, flags: Flags) -> Value | Sequence[Value]:
+def branched(driver: Driver, op: ptir.CondOp, xs: Values, flags: Flags) -> Value | Sequence[Value]:
     """Batched branches; for a batched predicate both, and of each example's results those of its own branch."""
     if not flags[0]:
         outs = [driver.is_batched(r) for r in op.results]
         regions = [driver.region(r.block, flags[1:], outs) for r in op.regions]
         types = driver.types(op.results)
-        return CondOp.create(operands=xs, attributes=dict(op.attributes), result_types=types, regions=regions)
+        return ptir.CondOp.create(operands=xs, attributes=dict(op.attributes), result_types=types, regions=regions)
     if may_fail(op):
         return driver.loop(op, xs, flags)
     on_true, on_false = (driver.inline(region.block, xs[1:]) for region in op.regions)
@@ -98,18 +86,18 @@ def _selected(driver: Driver, pred: SSAValue, on_true: tuple[SSAValue, bool], on
     return c.where(c.broadcast(c.reshape(pred, (driver.size, *[1] * (len(shape) - 1))), shape), *values)
 
 
-def _cond_enters(op: CondOp, i: int) -> Sequence[SSAValue]:
+def _cond_enters(op: ptir.CondOp, i: int) -> Sequence[SSAValue]:
     return op.results if i == 0 else [region.block.args[i - 1] for region in op.regions]
 
 
-def _cond_leaves(op: CondOp, region: int, i: int) -> Sequence[SSAValue]:
+def _cond_leaves(op: ptir.CondOp, region: int, i: int) -> Sequence[SSAValue]:
     return [op.results[i]]
 
 
 # while
 
 
-def repeated(driver: Driver, op: WhileOp, xs: Values, flags: Flags) -> Value | Sequence[Value]:
+def repeated(driver: Driver, op: ptir.WhileOp, xs: Values, flags: Flags) -> Value | Sequence[Value]:
     """A batched loop, of which each example takes what its own iterations give it."""
     condition = op.cond_region.block.last_op
     assert condition is not None, "verified"
@@ -120,10 +108,10 @@ def repeated(driver: Driver, op: WhileOp, xs: Values, flags: Flags) -> Value | S
     cond = driver.region(op.cond_region.block, carried, [False, *carried])
     body = driver.region(op.body_region.block, carried, carried)
     types = driver.types(op.results)
-    return WhileOp.create(operands=initial, attributes=dict(op.attributes), result_types=types, regions=[cond, body])
+    return ptir.WhileOp.create(operands=initial, attributes=dict(op.attributes), result_types=types, regions=[cond, body])
 
 
-def _masked(driver: Driver, op: WhileOp, xs: Values, flags: Flags) -> Sequence[Value]:
+def _masked(driver: Driver, op: ptir.WhileOp, xs: Values, flags: Flags) -> Sequence[Value]:
     """
     A loop that iterates while any example goes on; those that do not keep what they carry.
 
@@ -136,14 +124,14 @@ def _masked(driver: Driver, op: WhileOp, xs: Values, flags: Flags) -> Sequence[V
 
     def tested(before: SSAValue, carried: Values) -> list[Value]:
         (go_on, _), *passed = driver.inline(op.cond_region.block, carried)
-        still = c.make(AndOp, before, go_on)
+        still = c.make(ptir.AndOp, before, go_on)
         return [c.reduce("max", still, (0,)), still, *_kept(driver, before, passed, carried)]
 
     def turned(still: SSAValue, carried: Values) -> list[Value]:
         return [still, *_kept(driver, still, driver.inline(op.body_region.block, carried), carried)]
 
     regions = [driver.built(types, lambda args, part=part: part(args[0], args[1:])) for part in (tested, turned)]
-    made = WhileOp.create(operands=[going, *initial], attributes=dict(op.attributes), result_types=types, regions=regions)
+    made = ptir.WhileOp.create(operands=[going, *initial], attributes=dict(op.attributes), result_types=types, regions=regions)
     return made.results[1:]
 
 
@@ -153,11 +141,11 @@ def _kept(driver: Driver, going: SSAValue, found: Sequence[tuple[SSAValue, bool]
     return [old if new[0] is old else _selected(driver, going, new, (old, True)) for new, old in pairs]
 
 
-def _while_carries(op: WhileOp, i: int) -> Sequence[SSAValue]:
+def _while_carries(op: ptir.WhileOp, i: int) -> Sequence[SSAValue]:
     return [op.cond_region.block.args[i], op.body_region.block.args[i], op.results[i]]
 
 
-def _while_leaves(op: WhileOp, region: int, i: int) -> Sequence[SSAValue]:
+def _while_leaves(op: ptir.WhileOp, region: int, i: int) -> Sequence[SSAValue]:
     if region == 0:
         return [v for k in range(len(op.operands)) for v in _while_carries(op, k)] if i == 0 else _while_carries(op, i - 1)
     return _while_carries(op, i)
@@ -166,7 +154,7 @@ def _while_leaves(op: WhileOp, region: int, i: int) -> Sequence[SSAValue]:
 # scan
 
 
-def scanned(driver: Driver, op: ScanOp, xs: Values, flags: Flags) -> Sequence[Value]:
+def scanned(driver: Driver, op: ptir.ScanOp, xs: Values, flags: Flags) -> Sequence[Value]:
     """The steps stay along axis 0 of what is scanned and stacked; there the batch is axis 1, in the body axis 0."""
     count = op.num_carries
     outs = [driver.is_batched(r) for r in op.results]
@@ -175,7 +163,7 @@ def scanned(driver: Driver, op: ScanOp, xs: Values, flags: Flags) -> Sequence[Va
     body = driver.region(op.body_region.block, [*outs[:count], *flags[count:]], outs)
     stacked = [batched_type(r.type, driver.size, int(i >= count)) if out else r.type
                for i, (r, out) in enumerate(zip(op.results, outs, strict=True))]  # fmt: skip
-    made = ScanOp.create(
+    made = ptir.ScanOp.create(
         operands=[*initial, *inputs],
         properties=dict(op.properties),
         attributes=dict(op.attributes),
@@ -187,21 +175,21 @@ def scanned(driver: Driver, op: ScanOp, xs: Values, flags: Flags) -> Sequence[Va
     return [*carried, *moved]
 
 
-def _scan_enters(op: ScanOp, i: int) -> Sequence[SSAValue]:
+def _scan_enters(op: ptir.ScanOp, i: int) -> Sequence[SSAValue]:
     argument = op.body_region.block.args[i]
     return [argument, op.results[i]] if i < op.num_carries else [argument]
 
 
-def _scan_leaves(op: ScanOp, region: int, i: int) -> Sequence[SSAValue]:
+def _scan_leaves(op: ptir.ScanOp, region: int, i: int) -> Sequence[SSAValue]:
     return _scan_enters(op, i) if i < op.num_carries else [op.results[i]]
 
 
 _GOES_ON = "the condition is batched and an iteration may fail, or not end, at run time"
 
-CONTROL: dict[type[PtirOp], RegionRow] = {
-    CondOp: RegionRow(
+CONTROL: dict[type[ptir.PtirOp], RegionRow] = {
+    ptir.CondOp: RegionRow(
         branched, _cond_enters, _cond_leaves, "the predicate is batched and a branch may fail, or not end, at run time"
     ),
-    WhileOp: RegionRow(repeated, _while_carries, _while_leaves, _GOES_ON),
-    ScanOp: RegionRow(scanned, _scan_enters, _scan_leaves),
+    ptir.WhileOp: RegionRow(repeated, _while_carries, _while_leaves, _GOES_ON),
+    ptir.ScanOp: RegionRow(scanned, _scan_enters, _scan_leaves),
 }

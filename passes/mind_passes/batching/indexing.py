@@ -14,19 +14,7 @@ from typing import cast
 
 from xdsl.ir import SSAValue
 
-from mind_dialect.ptir import (
-    ConcatOp,
-    DynamicSliceOp,
-    DynamicUpdateSliceOp,
-    GatherOp,
-    GatherWindowsOp,
-    IotaOp,
-    PtirOp,
-    ScatterAddOp,
-    ScatterReduceOp,
-    ScatterWindowsOp,
-    TakeOp,
-)
+from mind_dialect import ptir
 from mind_dialect.ptir.types import tensor_type
 from mind_dialect.ptir.windows_at import GATHER_DIMS, SCATTER_DIMS
 from mind_dialect.ptir_shapes import Dim
@@ -36,7 +24,7 @@ from .rules import Flags, Row, Value, Values, after, again, by_loop, from_front,
 from .windows import cut, overwritten
 
 
-def taken(op: TakeOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
+def taken(op: ptir.TakeOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
     """Rows of one table for all; rows of all tables by the same numbers; or, both batched, a gather along axis 1."""
     x, indices = xs
     if not flags[0]:
@@ -50,17 +38,17 @@ def taken(op: TakeOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[V
     count = places[0] if len(places) == 1 else prod(cast("tuple[int, ...]", places))
     shape = (size, count, *row)
     numbers = c.broadcast(c.reshape(indices, (size, count, *[1] * len(row))), shape)
-    found = c.make(GatherOp, x, numbers, type=tensor_type(c.spec(x).dtype, shape), axis=1)
+    found = c.make(ptir.GatherOp, x, numbers, type=tensor_type(c.spec(x).dtype, shape), axis=1)
     return c.reshape(found, (size, *places, *row))
 
 
-def corresponding(op: GatherOp | ScatterReduceOp, xs: Values, flags: Flags, size: Dim) -> Value:
+def corresponding(op: ptir.GatherOp | ptir.ScatterReduceOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """Everywhere but along the axis, operands correspond; along the batch axis too."""
     (axis,) = after((op.values()["axis"],), rank(op.operands[0]))
     return again(op, spread_all(xs, flags, size), size, axis=axis)
 
 
-def scattered(op: ScatterAddOp, xs: Values, flags: Flags, size: Dim) -> Value:
+def scattered(op: ptir.ScatterAddOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """Indices that are not batched place windows through all examples; others get the number of the example as one index more."""
     v = op.values()
     x, updates = spread(xs[0], flags[0], size), spread(xs[2], flags[2], size)
@@ -81,10 +69,10 @@ def scattered(op: ScatterAddOp, xs: Values, flags: Flags, size: Dim) -> Value:
     )
 
 
-def windows(op: GatherWindowsOp | ScatterWindowsOp, xs: Values, flags: Flags, size: Dim) -> Value:
+def windows(op: ptir.GatherWindowsOp | ptir.ScatterWindowsOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """The batch is one batching dimension more, of both."""
     v, ranks = op.values(), [rank(x) for x in op.operands]
-    is_gather = isinstance(op, GatherWindowsOp)
+    is_gather = isinstance(op, ptir.GatherWindowsOp)
     vector = {"index_vector_dim": v["index_vector_dim"] + 1}
     if is_gather:
         changed = {"slice_sizes": (1, *v["slice_sizes"]), "offset_dims": after(v["offset_dims"], rank(op.results[0]))}
@@ -98,13 +86,13 @@ def windows(op: GatherWindowsOp | ScatterWindowsOp, xs: Values, flags: Flags, si
     return again(op, spread_all(xs, flags, size), size, **changed, **vector)
 
 
-def _vector_dim(op: ScatterAddOp) -> int:
+def _vector_dim(op: ptir.ScatterAddOp) -> int:
     """Return the dimension that the components of an index are in, or would be in."""
     stated = op.values()["index_vector_dim"]
     return rank(op.operands[1]) if stated is None else stated
 
 
-def _numbered(op: ScatterAddOp, indices: SSAValue, size: Dim) -> Value:
+def _numbered(op: ptir.ScatterAddOp, indices: SSAValue, size: Dim) -> Value:
     """Batched index vectors with the number of the example before their components."""
     dtype, shape = c.spec(op.operands[1])
     axis = _vector_dim(op) + 1
@@ -112,23 +100,23 @@ def _numbered(op: ScatterAddOp, indices: SSAValue, size: Dim) -> Value:
     vectors = c.reshape(indices, (*known, 1)) if axis == len(known) else indices
     shape = c.spec(vectors).shape
     one = (*shape[:axis], 1, *shape[axis + 1 :])
-    numbers = c.make(IotaOp, type=tensor_type(dtype, one), shape=one, dtype=dtype, axis=0)
+    numbers = c.make(ptir.IotaOp, type=tensor_type(dtype, one), shape=one, dtype=dtype, axis=0)
     length = len(op.values()["scatter_dims_to_operand_dims"]) + 1
-    return c.make(ConcatOp, numbers, vectors, type=tensor_type(dtype, (*one[:axis], length, *one[axis + 1 :])), axis=axis)
+    return c.make(ptir.ConcatOp, numbers, vectors, type=tensor_type(dtype, (*one[:axis], length, *one[axis + 1 :])), axis=axis)
 
 
 _DYNAMIC = "the starts are batched, and the operand or the window has a dynamic dimension"
 
-INDEXING: dict[type[PtirOp], Row] = {
-    TakeOp: Row(
+INDEXING: dict[type[ptir.PtirOp], Row] = {
+    ptir.TakeOp: Row(
         taken,
         "table and indices are batched, and rows have no elements or indices several dimensions, one of them dynamic",
     ),
-    GatherOp: Row(corresponding),
-    ScatterAddOp: Row(scattered),
-    ScatterReduceOp: Row(corresponding),
-    GatherWindowsOp: Row(windows),
-    ScatterWindowsOp: Row(windows),
-    DynamicSliceOp: Row(cut, _DYNAMIC),
-    DynamicUpdateSliceOp: Row(overwritten, _DYNAMIC),
+    ptir.GatherOp: Row(corresponding),
+    ptir.ScatterAddOp: Row(scattered),
+    ptir.ScatterReduceOp: Row(corresponding),
+    ptir.GatherWindowsOp: Row(windows),
+    ptir.ScatterWindowsOp: Row(windows),
+    ptir.DynamicSliceOp: Row(cut, _DYNAMIC),
+    ptir.DynamicUpdateSliceOp: Row(overwritten, _DYNAMIC),
 }

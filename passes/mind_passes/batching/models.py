@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mind_dialect import ptir
 from mind_dialect.call_providers import provided
 from mind_dialect.extents.dims import mul_dims
-from mind_dialect.ptir import (
-    CustomCallOp,
-    DequantizeOp,
-    LayerNormOp,
-    PtirOp,
-    QuantizationOp,
-    QuantizeOp,
-    RandomOp,
-    RequantizeOp,
-    RngNormalOp,
-    RngUniformOp,
-)
 from mind_dialect.ptir.types import F32, tensor_type
 from mind_dialect.ptir_shapes import Dim
 
@@ -28,7 +17,7 @@ CALLS: dict[str, Rule] = {}
 """The rules of custom calls that have one, by target."""
 
 
-def normalized(op: LayerNormOp, xs: Values, flags: Flags, size: Dim) -> Value:
+def normalized(op: ptir.LayerNormOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """Batched gains and offsets are applied after a layer norm without any, in f32 for narrower floats, rounded once."""
     (axis,) = after((op.values()["feature_axis"],), rank(op.operands[0]))
     if not any(flags[1:]):
@@ -37,7 +26,9 @@ def normalized(op: LayerNormOp, xs: Values, flags: Flags, size: Dim) -> Value:
     wide = F32 if dtype.bits < 32 else dtype
     features = c.spec(xs[0]).shape[axis - (not flags[0])]
     one, zero = (c.broadcast(c.scalar(number, wide), (features,)) for number in (1.0, -0.0))
-    x = c.make(LayerNormOp, c.cast(xs[0], wide), one, zero, epsilon=op.values()["epsilon"], feature_axis=axis - (not flags[0]))
+    x = c.make(
+        ptir.LayerNormOp, c.cast(xs[0], wide), one, zero, epsilon=op.values()["epsilon"], feature_axis=axis - (not flags[0])
+    )
     normal = spread(x.results[0], flags[0], size)
     gain, offset = (_along(c.cast(v, wide), flag, axis, c.dims(normal)) for v, flag in zip(xs[1:], flags[1:], strict=True))
     return c.cast(c.add(c.mul(normal, gain), offset), dtype)
@@ -50,12 +41,12 @@ def _along(vector: Value, batched: bool, axis: int, shape: tuple[Dim, ...]) -> V
     return c.broadcast(c.reshape(vector, (*lead, *[1] * (axis - 1), shape[axis], *ones)), shape)
 
 
-def drawn(op: RandomOp, xs: Values, flags: Flags, size: Dim) -> Value:
+def drawn(op: ptir.RandomOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """A draw per example; for one draw for all the driver copies the op."""
     return again(op, [], size, shape=(size, *op.values()["shape"]))
 
 
-def quantized(op: QuantizationOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
+def quantized(op: ptir.QuantizationOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
     """A scale per example is a scale along the batch axis; with an axis of its own, along both axes in one."""
     axis = op.values()["axis"]
     if not any(flags[1:]):
@@ -78,17 +69,17 @@ def quantized(op: QuantizationOp, xs: Values, flags: Flags, size: Dim) -> Value 
     return c.transpose(c.reshape(made, (size, shape[a + 1], *rest)), back)
 
 
-def called(op: CustomCallOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
+def called(op: ptir.CustomCallOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
     """By the rule that is registered for the target."""
     return (provided(CALLS, op.values()["target"]) or by_loop)(op, xs, flags, size)
 
 
-MODELS: dict[type[PtirOp], Row] = {
-    LayerNormOp: Row(normalized),
-    CustomCallOp: Row(called, "no rule is registered for its target"),
-    RngUniformOp: Row(drawn),
-    RngNormalOp: Row(drawn),
-    QuantizeOp: Row(quantized, "batched scales along an axis of a dynamic batch of no elements"),
-    DequantizeOp: Row(quantized, "batched scales along an axis of a dynamic batch of no elements"),
-    RequantizeOp: Row(quantized, "batched scales along an axis of a dynamic batch of no elements"),
+MODELS: dict[type[ptir.PtirOp], Row] = {
+    ptir.LayerNormOp: Row(normalized),
+    ptir.CustomCallOp: Row(called, "no rule is registered for its target"),
+    ptir.RngUniformOp: Row(drawn),
+    ptir.RngNormalOp: Row(drawn),
+    ptir.QuantizeOp: Row(quantized, "batched scales along an axis of a dynamic batch of no elements"),
+    ptir.DequantizeOp: Row(quantized, "batched scales along an axis of a dynamic batch of no elements"),
+    ptir.RequantizeOp: Row(quantized, "batched scales along an axis of a dynamic batch of no elements"),
 }

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
+from mind_dialect import ptir
 from mind_dialect import ptir_shapes as shapes
 from mind_dialect.errors import error
-from mind_dialect.ptir import (
-    BroadcastToOp,
-    ConcatOp,
-    DimensionSizeOp,
-    IotaOp,
-    PadOp,
-    PtirOp,
-    ReshapeOp,
-    ReverseOp,
-    SliceOp,
-    StridedSliceOp,
-    TileOp,
-    TransposeOp,
-)
 from mind_dialect.ptir_shapes import INFER, UNKNOWN, Dim
 
 from ..ptir.construct import dims, reshape, spec
@@ -25,7 +12,7 @@ from .elementwise import never
 from .rules import Flags, Row, Value, Values, after, again, rank, spread, spread_all
 
 
-def reshaped(op: ReshapeOp, xs: Values, flags: Flags, size: Dim) -> Value:
+def reshaped(op: ptir.ReshapeOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """
     An extent of -1 is stated if it is known: of an empty batch nothing can be inferred.
 
@@ -39,12 +26,12 @@ def reshaped(op: ReshapeOp, xs: Values, flags: Flags, size: Dim) -> Value:
     return again(op, xs, size, new_shape=(size, *(INFER if d == UNKNOWN else d for d in found)))
 
 
-def transposed(op: TransposeOp, xs: Values, flags: Flags, size: Dim) -> Value:
+def transposed(op: ptir.TransposeOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """The batch axis stays in front."""
     return again(op, xs, size, perm=(0, *after(op.values()["perm"], rank(op.operands[0]))))
 
 
-def broadcast(op: BroadcastToOp, xs: Values, flags: Flags, size: Dim) -> Value:
+def broadcast(op: ptir.BroadcastToOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """New leading axes come after the batch axis, by way of axes of size 1."""
     x, target = xs[0], op.values()["result_shape"]
     new = len(target) - rank(op.operands[0])
@@ -52,55 +39,55 @@ def broadcast(op: BroadcastToOp, xs: Values, flags: Flags, size: Dim) -> Value:
     return again(op, [source], size, result_shape=(size, *target))
 
 
-def concatenated(op: ConcatOp, xs: Values, flags: Flags, size: Dim) -> Value:
+def concatenated(op: ptir.ConcatOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """Along the next axis, what is not batched repeated."""
     (axis,) = after((op.values()["axis"],), rank(op.operands[0]))
     return again(op, spread_all(xs, flags, size), size, axis=axis)
 
 
-def padded(op: PadOp, xs: Values, flags: Flags, size: Dim) -> Value:
+def padded(op: ptir.PadOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """Nothing is added along the batch axis."""
     return again(op, xs, size, **{name: (0, *op.values()[name]) for name in ("low", "high", "interior")})
 
 
-def tiled(op: TileOp, xs: Values, flags: Flags, size: Dim) -> Value:
+def tiled(op: ptir.TileOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """Once along the batch axis."""
     return again(op, xs, size, repeats=(1, *op.values()["repeats"]))
 
 
-def reversed_(op: ReverseOp, xs: Values, flags: Flags, size: Dim) -> Value:
+def reversed_(op: ptir.ReverseOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """Along the next axes."""
     return again(op, xs, size, axes=after(op.values()["axes"], rank(op.operands[0])))
 
 
-def sliced(op: SliceOp, xs: Values, flags: Flags, size: Dim) -> Value:
+def sliced(op: ptir.SliceOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """All of the batch axis."""
     values = op.values()
     return again(op, xs, size, starts=(0, *values["starts"]), sizes=(size, *values["sizes"]))
 
 
-def strided(op: StridedSliceOp, xs: Values, flags: Flags, size: Dim) -> Value:
+def strided(op: ptir.StridedSliceOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """As `sliced`."""
     v = op.values()
     return again(op, xs, size, starts=(0, *v["starts"]), limits=(size, *v["limits"]), strides=(1, *v["strides"]))
 
 
-def dimension_size(op: DimensionSizeOp, xs: Values, flags: Flags, size: Dim) -> Value:
+def dimension_size(op: ptir.DimensionSizeOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """The same for every example."""
     (axis,) = after((op.values()["axis"],), rank(op.operands[0]))
-    return spread(DimensionSizeOp(xs[0], axis=axis).result, False, size)
+    return spread(ptir.DimensionSizeOp(xs[0], axis=axis).result, False, size)
 
 
-STRUCTURAL: dict[type[PtirOp], Row] = {
-    ReshapeOp: Row(reshaped),
-    TransposeOp: Row(transposed),
-    BroadcastToOp: Row(broadcast),
-    SliceOp: Row(sliced),
-    ConcatOp: Row(concatenated),
-    PadOp: Row(padded),
-    TileOp: Row(tiled),
-    IotaOp: Row(never),
-    DimensionSizeOp: Row(dimension_size),
-    ReverseOp: Row(reversed_),
-    StridedSliceOp: Row(strided),
+STRUCTURAL: dict[type[ptir.PtirOp], Row] = {
+    ptir.ReshapeOp: Row(reshaped),
+    ptir.TransposeOp: Row(transposed),
+    ptir.BroadcastToOp: Row(broadcast),
+    ptir.SliceOp: Row(sliced),
+    ptir.ConcatOp: Row(concatenated),
+    ptir.PadOp: Row(padded),
+    ptir.TileOp: Row(tiled),
+    ptir.IotaOp: Row(never),
+    ptir.DimensionSizeOp: Row(dimension_size),
+    ptir.ReverseOp: Row(reversed_),
+    ptir.StridedSliceOp: Row(strided),
 }

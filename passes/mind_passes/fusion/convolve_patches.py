@@ -19,20 +19,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mind_dialect import register
+from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import (
-    BroadcastToOp,
-    ConvolutionOp,
-    DotGeneralOp,
-    ExtractPatchesOp,
-    FusionOp,
-    MulOp,
-    PtirOp,
-    ReduceOp,
-    ReshapeOp,
-    SliceOp,
-)
 from mind_dialect.ptir.types import BF16, F16, F32, F64, tensor_type
 
 from ..ptir.building import axes_of_reduction, insert_new, spec_of
@@ -47,17 +35,21 @@ Shape = tuple[int, ...]
 class PlaceSum:
     """A sum over all places of patches: of products with `other`, `[N, places..., O]` in row-major order."""
 
-    root: DotGeneralOp | ReduceOp
-    patches: ExtractPatchesOp
+    root: ptir.DotGeneralOp | ptir.ReduceOp
+    patches: ptir.ExtractPatchesOp
     other: SSAValue
     groups: int
     perm: Shape
     """The axes of the root's result, of `[places of the window, inputs of a group, groups, outputs of a group]`."""
 
 
-def convolve_patches(root: Operation, supports: Callable[[PtirOp], bool] = lambda op: True) -> bool:
+def convolve_patches(root: Operation, supports: Callable[[ptir.PtirOp], bool] = lambda op: True) -> bool:
     """Rewrite the sums over places of patches inside a verified `root`, those that `supports` takes; whether there were any."""
-    ops = [op for op in walk(root) if isinstance(op, DotGeneralOp | ReduceOp) and not isinstance(op.parent_op(), FusionOp)]
+    ops = [
+        op
+        for op in walk(root)
+        if isinstance(op, ptir.DotGeneralOp | ptir.ReduceOp) and not isinstance(op.parent_op(), ptir.FusionOp)
+    ]
     sums = [found for op in ops if supports(op) and (found := _match(op)) is not None]
     became: dict[SSAValue, SSAValue] = {}
     for found in sums:
@@ -74,15 +66,15 @@ def convolve_patches(root: Operation, supports: Callable[[PtirOp], bool] = lambd
 # Matching
 
 
-def _match(op: DotGeneralOp | ReduceOp) -> PlaceSum | None:
+def _match(op: ptir.DotGeneralOp | ptir.ReduceOp) -> PlaceSum | None:
     specs = [spec_of(v) for v in (*op.operands, *op.results)]
     if any(not s.is_static or 0 in s.shape or s.dtype not in (F16, BF16, F32, F64) for s in specs):
         return None
-    found = _of_product(op) if isinstance(op, DotGeneralOp) else _of_sum(op)
+    found = _of_product(op) if isinstance(op, ptir.DotGeneralOp) else _of_sum(op)
     return found if found is not None and _is_plain(found.patches) else None
 
 
-def _of_product(op: DotGeneralOp) -> PlaceSum | None:
+def _of_product(op: ptir.DotGeneralOp) -> PlaceSum | None:
     """A product of patches that contracts their places, perhaps by group."""
     values, patches = op.values(), _patches(op.lhs)
     if patches is None:
@@ -99,13 +91,13 @@ def _of_product(op: DotGeneralOp) -> PlaceSum | None:
     return None
 
 
-def _of_sum(op: ReduceOp) -> PlaceSum | None:
+def _of_sum(op: ptir.ReduceOp) -> PlaceSum | None:
     """A sum of elementwise products of patches, each channel by itself."""
-    product = made_by(op.x, MulOp)
+    product = made_by(op.x, ptir.MulOp)
     if op.values()["kind"] != "sum" or op.values()["keepdims"] or product is None or len(list(product.result.uses)) > 1:
         return None
     for windows, other in ((product.lhs, product.rhs), (product.rhs, product.lhs)):
-        patches, spread = _patches(windows), made_by(other, BroadcastToOp)
+        patches, spread = _patches(windows), made_by(other, ptir.BroadcastToOp)
         if patches is None or spread is None:
             continue
         channels, (*places, _) = static(patches.x)[-1], static(patches)
@@ -116,19 +108,19 @@ def _of_sum(op: ReduceOp) -> PlaceSum | None:
     return None
 
 
-def _patches(value: SSAValue) -> ExtractPatchesOp | None:
+def _patches(value: SSAValue) -> ptir.ExtractPatchesOp | None:
     """The patches that a value is, perhaps reshaped, if nothing else needs them."""
-    view = made_by(value, ReshapeOp)
-    found = made_by(value if view is None else view.x, ExtractPatchesOp)
+    view = made_by(value, ptir.ReshapeOp)
+    found = made_by(value if view is None else view.x, ptir.ExtractPatchesOp)
     alone = found is not None and all(len(list(op.results[0].uses)) == 1 for op in (found, view) if op is not None)
     return found if alone else None
 
 
-def _cells(patches: ExtractPatchesOp) -> int:
+def _cells(patches: ptir.ExtractPatchesOp) -> int:
     return prod(patches.values()["window"])
 
 
-def _is_plain(patches: ExtractPatchesOp) -> bool:
+def _is_plain(patches: ptir.ExtractPatchesOp) -> bool:
     """Return whether patches are of several places each, padded with zeros."""
     values = patches.values()
     is_padded = any(n for pair in values["padding"] for n in pair)
@@ -138,7 +130,7 @@ def _is_plain(patches: ExtractPatchesOp) -> bool:
 # Rewriting
 
 
-def _convolution(found: PlaceSum) -> PtirOp:
+def _convolution(found: PlaceSum) -> ptir.PtirOp:
     """The convolution, with its result as that of the root."""
     patches, root = found.patches, found.root
     values, n, channels = patches.values(), static(patches.x)[0], static(patches.x)[-1]
@@ -150,7 +142,7 @@ def _convolution(found: PlaceSum) -> PtirOp:
     split = reshape(image, (n, *static(image)[1:-1], groups, inputs))
     result = spec_of(root.results[0])
     made = make(
-        ConvolutionOp,
+        ptir.ConvolutionOp,
         transpose(split, (k + 2, *range(k + 2))),
         reshape(found.other, (n, *places, 1, outputs)),
         type=tensor_type(result.dtype, (inputs, 1, *window, outputs)),
@@ -164,11 +156,11 @@ def _convolution(found: PlaceSum) -> PtirOp:
     )
     by_input = reshape(made, (inputs, prod(window), groups, outputs // groups))
     shaped = reshape(transpose(by_input, [(1, 0, 2, 3)[a] for a in found.perm]), result.shape)
-    assert isinstance(shaped, PtirOp), "its extents are other ones"
+    assert isinstance(shaped, ptir.PtirOp), "its extents are other ones"
     return shaped
 
 
-def _fitting(patches: ExtractPatchesOp) -> tuple[Value, list[tuple[int, int]]]:
+def _fitting(patches: ptir.ExtractPatchesOp) -> tuple[Value, list[tuple[int, int]]]:
     """The image, and the padding with which a window of all places has just the places of a window of the patches."""
     values, shape = patches.values(), static(patches.x)
     given = (values[name] for name in ("window", "strides", "dilation", "padding"))
@@ -179,7 +171,7 @@ def _fitting(patches: ExtractPatchesOp) -> tuple[Value, list[tuple[int, int]]]:
         sizes.append(extent + min(high, 0))
         padding.append((low, max(high, 0)))
     sizes.append(shape[-1])
-    image = patches.x if tuple(sizes) == shape else SliceOp(patches.x, starts=[0] * len(shape), sizes=sizes)
+    image = patches.x if tuple(sizes) == shape else ptir.SliceOp(patches.x, starts=[0] * len(shape), sizes=sizes)
     return image, padding
 
 

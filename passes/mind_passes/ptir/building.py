@@ -10,26 +10,15 @@ from typing import Any, TypeVar
 from xdsl.dialects.builtin import BytesAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mind_dialect import ptir
 from mind_dialect.elements import Number
-from mind_dialect.ptir import (
-    BitcastOp,
-    BroadcastToOp,
-    ConstantOp,
-    CustomCallOp,
-    PtirLiteralAttr,
-    PtirOp,
-    RandomOp,
-    ReduceOp,
-    RegionOp,
-    ReshapeOp,
-)
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import PtirDType, TensorSpec, read_type, tensor_type
 from mind_dialect.ptir_shapes import UNKNOWN
 
-OpT = TypeVar("OpT", bound=PtirOp)
+OpT = TypeVar("OpT", bound=ptir.PtirOp)
 RowT = TypeVar("RowT")
-Found = SSAValue | PtirOp | None
+Found = SSAValue | ptir.PtirOp | None
 Rule = Callable[[Any], Found]
 """From an op to a value or a new op that may stand for its only result, of the same type; None where the rule does not apply."""
 
@@ -37,13 +26,13 @@ FOLD_LIMIT = 256
 """Literals of more stored elements are neither searched nor rearranged, which bounds time and memory per op."""
 
 
-def row_of_kind(table: Mapping[type[PtirOp], RowT], kind: type[PtirOp]) -> RowT | None:
+def row_of_kind(table: Mapping[type[ptir.PtirOp], RowT], kind: type[ptir.PtirOp]) -> RowT | None:
     """
     Return the row of an op class in a table whose rows are of each element by itself: its own, or that of a class that it is of.
 
     `bitcast` takes only a row of its own: it is elementwise by its class, but may make several elements of one.
     """
-    kinds = (kind,) if issubclass(kind, BitcastOp) else kind.__mro__
+    kinds = (kind,) if issubclass(kind, ptir.BitcastOp) else kind.__mro__
     return next((table[one] for one in kinds if one in table), None)
 
 
@@ -57,23 +46,23 @@ def same_type(a: Attribute, b: Attribute) -> bool:
     return a is b or a == b
 
 
-def stands_for(value: SSAValue, op: PtirOp) -> SSAValue | None:
+def stands_for(value: SSAValue, op: ptir.PtirOp) -> SSAValue | None:
     """`value` if it has the type of the result of `op`; a declared type that says more is a check that must stay."""
     return value if same_type(value.type, op.results[0].type) else None
 
 
-def is_known(op: PtirOp) -> bool:
+def is_known(op: ptir.PtirOp) -> bool:
     """Return whether each dimension around `op` has a size or a name: no declared type then claims what only a run can check."""
     return not any(UNKNOWN in read_type(v.type).shape for v in (*op.operands, *op.results))
 
 
-def of_one_shape(op: PtirOp) -> bool:
+def of_one_shape(op: ptir.PtirOp) -> bool:
     """Return whether operands and results have one shape, dimension names included, so that a run has nothing left to check."""
     shape = spec_of(op.results[0]).shape
     return UNKNOWN not in shape and all(spec_of(v).shape == shape for v in op.operands)
 
 
-def in_place_of(op: PtirOp, cls: type[OpT], *operands: SSAValue, type: Attribute | None = None, **values: Any) -> OpT:
+def in_place_of(op: ptir.PtirOp, cls: type[OpT], *operands: SSAValue, type: Attribute | None = None, **values: Any) -> OpT:
     """An op of class `cls` with the location and, unless given, the result type of `op`; the caller answers for the type."""
     return cls.create(
         operands=operands,
@@ -112,13 +101,13 @@ def substitute(op: Operation, made: Operation) -> None:
     block.erase_op(op)
 
 
-def axes_of_reduction(op: ReduceOp) -> tuple[int, ...]:
+def axes_of_reduction(op: ptir.ReduceOp) -> tuple[int, ...]:
     """Return the axes of a reduction, counted from 0, in order."""
     rank = len(spec_of(op.x).shape)
     return tuple(sorted(a % rank for a in op.values()["axes"]))
 
 
-def accumulator(op: ReduceOp) -> PtirDType:
+def accumulator(op: ptir.ReduceOp) -> PtirDType:
     """Return the dtype that a reduction accumulates in."""
     return op.values()["accum_dtype"] or default_accumulator(spec_of(op.x).dtype)
 
@@ -126,21 +115,21 @@ def accumulator(op: ReduceOp) -> PtirDType:
 # Constants
 
 
-def constant(op: Operation, dtype: PtirDType, shape: tuple[int, ...], data: bytes) -> ConstantOp:
+def constant(op: Operation, dtype: PtirDType, shape: tuple[int, ...], data: bytes) -> ptir.ConstantOp:
     """A constant with the location of `op`: all elements' bytes, or those of one for all."""
-    literal = PtirLiteralAttr(tensor_type(dtype, shape), BytesAttr(data))
-    return ConstantOp.create(properties={"value": literal}, result_types=[literal.type], location=op.location)
+    literal = ptir.PtirLiteralAttr(tensor_type(dtype, shape), BytesAttr(data))
+    return ptir.ConstantOp.create(properties={"value": literal}, result_types=[literal.type], location=op.location)
 
 
-def fill(op: Operation, dtype: PtirDType, shape: tuple[int, ...], number: Number) -> ConstantOp:
+def fill(op: Operation, dtype: PtirDType, shape: tuple[int, ...], number: Number) -> ptir.ConstantOp:
     """A constant whose every element is `number`."""
     return constant(op, dtype, shape, dtype.element.pack([number]) if math.prod(shape) else b"")
 
 
-def literal_of(value: SSAValue) -> PtirLiteralAttr | None:
+def literal_of(value: SSAValue) -> ptir.PtirLiteralAttr | None:
     """The literal that `value` is, if it is the result of a constant."""
     op = value.owner
-    return op.literal if isinstance(op, ConstantOp) else None
+    return op.literal if isinstance(op, ptir.ConstantOp) else None
 
 
 def element_bytes(value: SSAValue) -> bytes | None:
@@ -150,7 +139,7 @@ def element_bytes(value: SSAValue) -> bytes | None:
     Sees through a broadcast or reshape, which may have dynamic dimensions. Elements are equal if all their bits are.
     """
     for _ in range(3):
-        if not isinstance(value.owner, BroadcastToOp | ReshapeOp):
+        if not isinstance(value.owner, ptir.BroadcastToOp | ptir.ReshapeOp):
             break
         value = value.owner.operands[0]
     literal = literal_of(value)
@@ -198,9 +187,9 @@ def stays(op: Operation) -> bool:
 
 @lru_cache(1 << 10)
 def _class_stays(cls: type[Operation]) -> bool:
-    return not issubclass(cls, PtirOp) or issubclass(cls, RandomOp)
+    return not issubclass(cls, ptir.PtirOp) or issubclass(cls, ptir.RandomOp)
 
 
 def is_plain(op: Operation) -> bool:
     """Return whether `op` is an ordinary op of ours: pure, without regions, and no call of somebody's kernel."""
-    return not stays(op) and not isinstance(op, RegionOp | CustomCallOp)
+    return not stays(op) and not isinstance(op, ptir.RegionOp | ptir.CustomCallOp)

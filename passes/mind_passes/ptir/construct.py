@@ -14,33 +14,16 @@ from typing import Any, TypeVar
 from xdsl.dialects.builtin import BytesAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from mind_dialect import ptir
 from mind_dialect.elements import Number
 from mind_dialect.errors import error
 from mind_dialect.op import value_of
-from mind_dialect.ptir import (
-    AddOp,
-    BroadcastToOp,
-    CastOp,
-    CompareOp,
-    ConstantOp,
-    DivOp,
-    MulOp,
-    NegOp,
-    PtirLiteralAttr,
-    PtirOp,
-    RealOp,
-    ReduceOp,
-    ReshapeOp,
-    SelectOp,
-    SubOp,
-    TransposeOp,
-)
 from mind_dialect.ptir.types import I1, Kind, PtirDType, TensorSpec, part_of, read_type, tensor_type
 from mind_dialect.ptir_shapes import INFER, UNKNOWN, Dim, Dims, same_shape
 from mind_dialect.ptir_shapes import reshape as reshaped
 
 Value = SSAValue | Operation
-OpT = TypeVar("OpT", bound=PtirOp)
+OpT = TypeVar("OpT", bound=ptir.PtirOp)
 
 
 typed = lru_cache(1024)(tensor_type)
@@ -95,34 +78,34 @@ def elementwise(cls: type[OpT], *operands: Value, dtype: PtirDType | None = None
     return make(cls, *operands, type=typed(dtype or found, shape), **values)
 
 
-def add(a: Value, b: Value) -> AddOp:
-    return elementwise(AddOp, a, b)
+def add(a: Value, b: Value) -> ptir.AddOp:
+    return elementwise(ptir.AddOp, a, b)
 
 
-def sub(a: Value, b: Value) -> SubOp:
-    return elementwise(SubOp, a, b)
+def sub(a: Value, b: Value) -> ptir.SubOp:
+    return elementwise(ptir.SubOp, a, b)
 
 
-def mul(a: Value, b: Value) -> MulOp:
-    return elementwise(MulOp, a, b)
+def mul(a: Value, b: Value) -> ptir.MulOp:
+    return elementwise(ptir.MulOp, a, b)
 
 
-def div(a: Value, b: Value) -> DivOp:
-    return elementwise(DivOp, a, b)
+def div(a: Value, b: Value) -> ptir.DivOp:
+    return elementwise(ptir.DivOp, a, b)
 
 
-def neg(a: Value) -> NegOp:
-    return make(NegOp, a)
+def neg(a: Value) -> ptir.NegOp:
+    return make(ptir.NegOp, a)
 
 
-def compare(kind: str, a: Value, b: Value) -> CompareOp:
+def compare(kind: str, a: Value, b: Value) -> ptir.CompareOp:
     """`a kind b` as i1."""
-    return elementwise(CompareOp, a, b, dtype=I1, kind=kind)
+    return elementwise(ptir.CompareOp, a, b, dtype=I1, kind=kind)
 
 
-def where(pred: Value, on_true: Value, on_false: Value) -> SelectOp:
+def where(pred: Value, on_true: Value, on_false: Value) -> ptir.SelectOp:
     """`on_true` where `pred`, else `on_false`."""
-    return elementwise(SelectOp, pred, on_true, on_false)
+    return elementwise(ptir.SelectOp, pred, on_true, on_false)
 
 
 def cast(x: Value, dtype: PtirDType) -> Value:
@@ -130,11 +113,11 @@ def cast(x: Value, dtype: PtirDType) -> Value:
     found = spec(x)
     if found.dtype.kind is Kind.COMPLEX and dtype.kind is not Kind.COMPLEX:
         part = part_of(found.dtype)
-        return cast(make(RealOp, x, type=typed(part, found.shape)), dtype)
-    return x if found.dtype is dtype else make(CastOp, x, type=typed(dtype, found.shape), dtype=dtype)
+        return cast(make(ptir.RealOp, x, type=typed(part, found.shape)), dtype)
+    return x if found.dtype is dtype else make(ptir.CastOp, x, type=typed(dtype, found.shape), dtype=dtype)
 
 
-def scale(x: Value, number: float) -> MulOp:
+def scale(x: Value, number: float) -> ptir.MulOp:
     """`x` times a number."""
     return mul(x, full(number, x))
 
@@ -142,21 +125,21 @@ def scale(x: Value, number: float) -> MulOp:
 # Constants
 
 
-def scalar(number: Number, dtype: PtirDType) -> ConstantOp:
+def scalar(number: Number, dtype: PtirDType) -> ptir.ConstantOp:
     """A constant of rank 0."""
     return filled(number, dtype, ())
 
 
-def filled(number: Number, dtype: PtirDType, shape: tuple[int, ...]) -> ConstantOp:
+def filled(number: Number, dtype: PtirDType, shape: tuple[int, ...]) -> ptir.ConstantOp:
     """A constant of static shape whose every element is `number`."""
     data = dtype.element.pack([number]) if 0 not in shape else b""
     literal = _literal(dtype, shape, data)
-    return ConstantOp.create(properties={"value": literal}, result_types=[literal.type])
+    return ptir.ConstantOp.create(properties={"value": literal}, result_types=[literal.type])
 
 
 @lru_cache(1024)
-def _literal(dtype: PtirDType, shape: tuple[int, ...], data: bytes) -> PtirLiteralAttr:
-    return PtirLiteralAttr(typed(dtype, shape), BytesAttr(data))
+def _literal(dtype: PtirDType, shape: tuple[int, ...], data: bytes) -> ptir.PtirLiteralAttr:
+    return ptir.PtirLiteralAttr(typed(dtype, shape), BytesAttr(data))
 
 
 def full(number: Number, like: Value) -> Value:
@@ -176,7 +159,7 @@ def broadcast(x: Value, shape: Sequence[Dim]) -> Value:
     found = spec(x)
     if found.shape == tuple(shape):
         return x
-    return make(BroadcastToOp, x, type=typed(found.dtype, tuple(shape)), result_shape=tuple(shape))
+    return make(ptir.BroadcastToOp, x, type=typed(found.dtype, tuple(shape)), result_shape=tuple(shape))
 
 
 def reshape(x: Value, shape: Sequence[Dim]) -> Value:
@@ -184,7 +167,7 @@ def reshape(x: Value, shape: Sequence[Dim]) -> Value:
     found = spec(x)
     if found.shape == tuple(shape):
         return x
-    return make(ReshapeOp, x, type=typed(found.dtype, tuple(shape)), new_shape=tuple(shape))
+    return make(ptir.ReshapeOp, x, type=typed(found.dtype, tuple(shape)), new_shape=tuple(shape))
 
 
 def reshape_like(x: Value, like: Value) -> Value:
@@ -194,7 +177,7 @@ def reshape_like(x: Value, like: Value) -> Value:
         return reshape(x, dims(like))
     stated = tuple(INFER if d == UNKNOWN else d for d in shape)
     dtype, found = spec(x)
-    return make(ReshapeOp, x, type=typed(dtype, reshaped(found, new_shape=stated)), new_shape=stated)
+    return make(ptir.ReshapeOp, x, type=typed(dtype, reshaped(found, new_shape=stated)), new_shape=stated)
 
 
 def transpose(x: Value, perm: Sequence[int]) -> Value:
@@ -202,7 +185,7 @@ def transpose(x: Value, perm: Sequence[int]) -> Value:
     found = spec(x)
     if list(perm) == list(range(len(found.shape))):
         return x
-    return make(TransposeOp, x, type=typed(found.dtype, tuple(found.shape[a] for a in perm)), perm=tuple(perm))
+    return make(ptir.TransposeOp, x, type=typed(found.dtype, tuple(found.shape[a] for a in perm)), perm=tuple(perm))
 
 
 def with_axes(x: Value, axes: Sequence[int], shape: Dims) -> Value:
@@ -219,9 +202,9 @@ def reduce_sum(x: Value, axes: Sequence[int], *, keepdims: bool = False) -> Valu
     return reduce("sum", x, axes, keepdims=keepdims) if axes else x
 
 
-def reduce(kind: str, x: Value, axes: Sequence[int], *, keepdims: bool = False) -> ReduceOp:
+def reduce(kind: str, x: Value, axes: Sequence[int], *, keepdims: bool = False) -> ptir.ReduceOp:
     """The sum, greatest or least over `axes`, in the dtype of `x`."""
     dtype, shape = spec(x)
     gone = {a % len(shape) for a in axes}
     kept = tuple(1 if a in gone else d for a, d in enumerate(shape) if keepdims or a not in gone)
-    return make(ReduceOp, x, type=typed(dtype, kept), kind=kind, axes=tuple(axes), keepdims=keepdims)
+    return make(ptir.ReduceOp, x, type=typed(dtype, kept), kind=kind, axes=tuple(axes), keepdims=keepdims)

@@ -25,23 +25,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from mind_dialect import register
+from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import (
-    FUSIBLE,
-    ConcatOp,
-    DotGeneralOp,
-    PadOp,
-    PtirOp,
-    ReduceOp,
-    ReverseOp,
-    ScanOp,
-    SliceOp,
-    StridedSliceOp,
-    TransposeOp,
-    WhileOp,
-    invariant_carries,
-)
 from mind_dialect.ptir.control import terminator
 from mind_dialect.ptir.types import Kind
 
@@ -53,7 +38,7 @@ from .hoist_branches import hoist_from_branches
 from .loop_carried import drop_unneeded, extend
 from .weight import HEAVY, VIEWS, bytes_of, part_of
 
-BATCHABLE = (*FUSIBLE, TransposeOp, SliceOp, StridedSliceOp, ReverseOp, PadOp, ConcatOp)
+BATCHABLE = (*ptir.FUSIBLE, ptir.TransposeOp, ptir.SliceOp, ptir.StridedSliceOp, ptir.ReverseOp, ptir.PadOp, ptir.ConcatOp)
 """Ops that a batch dimension leaves one op."""
 LEAST_CONTRACTED = 8
 """A product of fewer terms is no more work than reading its result."""
@@ -64,12 +49,12 @@ MOST_GROWTH = 4
 SMALL = 1 << 26
 """...unless it has at most so many bytes."""
 
-Loop = WhileOp | ScanOp
+Loop = ptir.WhileOp | ptir.ScanOp
 
 
 def hoist(root: Operation) -> bool:
     """Move work out of the loops and branches inside `root`; whether any moved."""
-    loops = [op for op in walk(root) if isinstance(op, WhileOp | ScanOp)]
+    loops = [op for op in walk(root) if isinstance(op, ptir.WhileOp | ptir.ScanOp)]
     changed = hoist_from_branches(root)
     for op in reversed(loops):  # what encloses a loop comes before it
         changed |= _Hoisting(op).run()
@@ -107,7 +92,7 @@ class _Hoisting:
         """Move what moves; whether anything did."""
         op = self.op
         self.outside = dict[SSAValue, SSAValue]()
-        self.carries = op.num_carries if isinstance(op, ScanOp) else len(op.operands)
+        self.carries = op.num_carries if isinstance(op, ptir.ScanOp) else len(op.operands)
         self.length = self._length()
         self.most = max(SMALL, MOST_GROWTH * max((bytes_of(v) for v in self._arrays()), default=0))
         for region in op.regions:
@@ -124,7 +109,7 @@ class _Hoisting:
 
     def _length(self) -> int | None:
         """Return the number of steps of a scan of static shapes."""
-        if not isinstance(self.op, ScanOp) or not all(spec_of(v).is_static for v in self._arrays()):
+        if not isinstance(self.op, ptir.ScanOp) or not all(spec_of(v).is_static for v in self._arrays()):
             return None
         lengths = {spec_of(v).shape[0] for v in self.op.operands[self.carries :]}
         length = lengths.pop()
@@ -132,13 +117,13 @@ class _Hoisting:
 
     def _arrays(self) -> list[SSAValue]:
         """Return the arrays that a scan reads and stacks."""
-        return [*self.op.operands[self.carries :], *self.op.results[self.carries :]] if isinstance(self.op, ScanOp) else []
+        return [*self.op.operands[self.carries :], *self.op.results[self.carries :]] if isinstance(self.op, ptir.ScanOp) else []
 
     # What can be computed before the loop
 
     def _forwards(self, region: Region) -> None:
         block = region.block
-        for i in invariant_carries(self.op):
+        for i in ptir.invariant_carries(self.op):
             self._argument(block.args[i], self.op.operands[i], sliced=False)
         if self.length is not None:
             for argument, value in zip(block.args[self.carries :], self.op.operands[self.carries :], strict=True):
@@ -153,7 +138,13 @@ class _Hoisting:
 
     def _origin(self, op: Operation) -> _Origin | None:
         """Return the values that the result of `op` is computed from, if that can be done before the loop."""
-        if not isinstance(op, PtirOp) or not is_plain(op) or len(op.results) != 1 or is_marked(op) or not op.is_speculatable():
+        if (
+            not isinstance(op, ptir.PtirOp)
+            or not is_plain(op)
+            or len(op.results) != 1
+            or is_marked(op)
+            or not op.is_speculatable()
+        ):
             return None
         if not all(v in self.origins for v in op.operands) or not all(spec_of(v).is_static for v in (*op.operands, *op.results)):
             return None
@@ -166,13 +157,13 @@ class _Hoisting:
         heavy |= any(found.heavy for found in behind if found.sliced == sliced)
         return _Origin(sliced, leaf, heavy)
 
-    def _is_batchable(self, op: PtirOp) -> bool:
+    def _is_batchable(self, op: ptir.PtirOp) -> bool:
         """Return whether all steps at once give the bits of one after the other, in arrays that are not too large."""
         assert self.length is not None
         if not isinstance(op, BATCHABLE) or self.length * bytes_of(op.results[0]) > self.most:
             return False
         inexact = spec_of(op.results[0]).dtype.kind in (Kind.FLOAT, Kind.COMPLEX)
-        return not (isinstance(op, ReduceOp) and inexact and op.values()["kind"] in ("sum", "prod"))
+        return not (isinstance(op, ptir.ReduceOp) and inexact and op.values()["kind"] in ("sum", "prod"))
 
     # What is
 
@@ -181,7 +172,7 @@ class _Hoisting:
         needed, outside = set[SSAValue](), set[SSAValue]()
         last = terminator(region.block)
         outputs = dict[SSAValue, list[int]]()
-        if isinstance(self.op, ScanOp):
+        if isinstance(self.op, ptir.ScanOp):
             for i, value in enumerate(last.operands[self.carries :], self.carries):
                 if self.op.results[i].first_use is not None:
                     outputs.setdefault(value, []).append(i)
@@ -220,7 +211,7 @@ class _Hoisting:
         if not found.sliced:
             return found.heavy or bytes_of(op.results[0]) <= found.leaf
         grows = bytes_of(op.results[0]) > max(bytes_of(v) for v in op.operands)
-        return anyway or (found.heavy and (isinstance(op, DotGeneralOp) or not grows))
+        return anyway or (found.heavy and (isinstance(op, ptir.DotGeneralOp) or not grows))
 
     # The change
 
@@ -265,9 +256,9 @@ class _Hoisting:
                 owner.parent.erase_op(owner)
 
 
-def _is_input_product(op: PtirOp, behind: Sequence[_Origin]) -> bool:
+def _is_input_product(op: ptir.PtirOp, behind: Sequence[_Origin]) -> bool:
     """Return whether `op` multiplies few rows of slices, of enough terms each, with an invariant: one matrix for all steps."""
-    if not isinstance(op, DotGeneralOp) or all(found.sliced for found in behind):
+    if not isinstance(op, ptir.DotGeneralOp) or all(found.sliced for found in behind):
         return False
     side = "lhs" if behind[0].sliced else "rhs"
     shape, contracted = spec_of(op.operands[side == "rhs"]).shape, op.values()[f"contract_{side}"]

@@ -11,18 +11,10 @@ from typing import NamedTuple
 
 from xdsl.ir import Attribute
 
+from mind_dialect import ptir
 from mind_dialect.errors import error
 from mind_dialect.extents.dims import add_dims, sub_dims
 from mind_dialect.op import value_of
-from mind_dialect.ptir import (
-    ConstantOp,
-    IotaOp,
-    PadOp,
-    PtirLiteralAttr,
-    SliceOp,
-    StridedSliceOp,
-    TakeOp,
-)
 from mind_dialect.ptir.attributes import scalar as scalar_literal
 from mind_dialect.ptir.types import SI64, tensor_type
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims, spread
@@ -47,7 +39,7 @@ def pad(x: Value, low: Sequence[Dim], high: Sequence[Dim], interior: Sequence[in
     dtype, shape = spec(x)
     found = tensor_type(dtype, padded_shape(shape, low=low, high=high, interior=interior)) if type is None else type
     zero = scalar_literal(dtype, False if dtype.bits == 1 else 0)
-    return make(PadOp, x, type=found, low=tuple(low), high=tuple(high), interior=tuple(interior), pad_value=zero)
+    return make(ptir.PadOp, x, type=found, low=tuple(low), high=tuple(high), interior=tuple(interior), pad_value=zero)
 
 
 def place(x: Value, starts: Sequence[Dim], steps: Sequence[int], shape: Dims) -> Value:
@@ -78,9 +70,9 @@ def window(x: Value, cuts: Mapping[int, AxisSlice]) -> Value:
     starts, counts = tuple(bound.start for bound in bounds), tuple(bound.size for bound in bounds)
     result = tensor_type(spec(x).dtype, counts)
     if all(bound.step == 1 for bound in bounds):
-        return make(SliceOp, x, type=result, starts=starts, sizes=counts)
+        return make(ptir.SliceOp, x, type=result, starts=starts, sizes=counts)
     limits = tuple(stated(add_dims(start, spread(count, step - 1)), x) for start, count, step in bounds)
-    return make(StridedSliceOp, x, type=result, starts=starts, limits=limits, strides=tuple(bound.step for bound in bounds))
+    return make(ptir.StridedSliceOp, x, type=result, starts=starts, limits=limits, strides=tuple(bound.step for bound in bounds))
 
 
 def taken(x: Value, axis: int, cut: AxisSlice) -> Value:
@@ -95,19 +87,19 @@ def taken(x: Value, axis: int, cut: AxisSlice) -> Value:
     dtype, shape = spec(x)
     others = [a for a in range(len(shape)) if a != axis]
     perm = (axis, *others)
-    found = make(TakeOp, transpose(x, perm), places, type=tensor_type(dtype, (count, *(shape[a] for a in others))))
+    found = make(ptir.TakeOp, transpose(x, perm), places, type=tensor_type(dtype, (count, *(shape[a] for a in others))))
     return transpose(found, inverse_permutation(perm))
 
 
-def make_iota(count: Dim) -> IotaOp:
+def make_iota(count: Dim) -> ptir.IotaOp:
     """0, 1, 2 and on, `count` of them, as indices."""
-    return make(IotaOp, type=tensor_type(SI64, (count,)), shape=(count,), dtype=SI64, axis=0)
+    return make(ptir.IotaOp, type=tensor_type(SI64, (count,)), shape=(count,), dtype=SI64, axis=0)
 
 
-def indices(numbers: Sequence[int]) -> ConstantOp:
+def indices(numbers: Sequence[int]) -> ptir.ConstantOp:
     """Known indices."""
-    literal = PtirLiteralAttr.from_values(SI64, (len(numbers),), tuple(numbers))
-    return ConstantOp.create(properties={"value": literal}, result_types=[literal.type])
+    literal = ptir.PtirLiteralAttr.from_values(SI64, (len(numbers),), tuple(numbers))
+    return ptir.ConstantOp.create(properties={"value": literal}, result_types=[literal.type])
 
 
 def total(extents: Sequence[Dim]) -> Value | int:

@@ -8,26 +8,7 @@ condition that makes the equation true for every input, NaN, -0 and overflow inc
 
 from __future__ import annotations
 
-from mind_dialect.core import (
-    AddOp,
-    BroadcastToOp,
-    CoreOp,
-    DivOp,
-    ExpandDimsOp,
-    IndexOp,
-    MeanOp,
-    MulOp,
-    NegOp,
-    ReluGradOp,
-    ReluOp,
-    ReshapeOp,
-    SliceOp,
-    SliceScatterOp,
-    SqueezeOp,
-    SubOp,
-    SumOp,
-    TransposeOp,
-)
+from mind_dialect import core
 
 from .building import Rule
 from .constants import ARITHMETIC, fold_floats, fold_integers
@@ -58,27 +39,27 @@ from .structural import (
     view_of_view,
 )
 
-RULES: dict[type[CoreOp], tuple[Rule, ...]] = {
-    AddOp: (fold_integers, add_zero, add_neg, implicit_broadcast),
-    SubOp: (fold_integers, sub_zero, sub_from_zero, sub_neg, implicit_broadcast),
-    MulOp: (fold_integers, mul_one, mul_zero, mul_minus_one, implicit_broadcast),
-    DivOp: (div_one, implicit_broadcast),
-    SumOp: (reduction_of_one,),
-    MeanOp: (reduction_of_one,),
-    ReshapeOp: (unchanged, view_of_view),
-    TransposeOp: (transpose_identity, transpose_of_transpose),
-    ExpandDimsOp: (unchanged, view_of_view),
-    SqueezeOp: (unchanged, view_of_view),
-    IndexOp: (index_of_slice,),
-    SliceOp: (unchanged, slice_of_slice),
-    ReluOp: (relu_relu,),
-    NegOp: (fold_integers, neg_neg),
-    ReluGradOp: (relu_grad_of_relu, relu_grad_twice),
-    BroadcastToOp: (unchanged, broadcast_of_broadcast),
-    SliceScatterOp: (unchanged,),
+RULES: dict[type[core.CoreOp], tuple[Rule, ...]] = {
+    core.AddOp: (fold_integers, add_zero, add_neg, implicit_broadcast),
+    core.SubOp: (fold_integers, sub_zero, sub_from_zero, sub_neg, implicit_broadcast),
+    core.MulOp: (fold_integers, mul_one, mul_zero, mul_minus_one, implicit_broadcast),
+    core.DivOp: (div_one, implicit_broadcast),
+    core.SumOp: (reduction_of_one,),
+    core.MeanOp: (reduction_of_one,),
+    core.ReshapeOp: (unchanged, view_of_view),
+    core.TransposeOp: (transpose_identity, transpose_of_transpose),
+    core.ExpandDimsOp: (unchanged, view_of_view),
+    core.SqueezeOp: (unchanged, view_of_view),
+    core.IndexOp: (index_of_slice,),
+    core.SliceOp: (unchanged, slice_of_slice),
+    core.ReluOp: (relu_relu,),
+    core.NegOp: (fold_integers, neg_neg),
+    core.ReluGradOp: (relu_grad_of_relu, relu_grad_twice),
+    core.BroadcastToOp: (unchanged, broadcast_of_broadcast),
+    core.SliceScatterOp: (unchanged,),
 }
 
-FLOAT_RULES: dict[type[CoreOp], tuple[Rule, ...]] = {
+FLOAT_RULES: dict[type[core.CoreOp], tuple[Rule, ...]] = {
     cls: (fold_floats, *rules) if cls in ARITHMETIC else rules for cls, rules in RULES.items()
 }
 """The same with floats folded, which is for those who ask."""

@@ -10,19 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mind_dialect.core import (
-    Conv2dBackwardFilterOp,
-    Conv2dBackwardInputOp,
-    Conv2dOp,
-    CoreOp,
-    ExpandDimsOp,
-    MeanOp,
-    ReshapeOp,
-    SliceOp,
-    SliceScatterOp,
-    SqueezeOp,
-    SumOp,
-)
+from mind_dialect import core
 from mind_dialect.shapes import Shape, normalize_axes
 
 from .building import shape_of
@@ -30,7 +18,7 @@ from .building import shape_of
 Values = dict[str, Any]
 
 
-def reduction(op: CoreOp, values: Values) -> Values:
+def reduction(op: core.CoreOp, values: Values) -> Values:
     """Ascending axes; a reduction to rank 0 is written `axes = [] keepdims = false`, however it was spelled."""
     if not shape_of(op.results[0]):
         return {"axes": (), "keepdims": False}
@@ -38,22 +26,22 @@ def reduction(op: CoreOp, values: Values) -> Values:
     return {"axes": axes, "keepdims": values["keepdims"]}
 
 
-def reshape(op: CoreOp, values: Values) -> Values:
+def reshape(op: core.CoreOp, values: Values) -> Values:
     """The shape in full, without -1."""
     return {"new_shape": shape_of(op.results[0])}
 
 
-def expand_dims(op: CoreOp, values: Values) -> Values:
+def expand_dims(op: core.CoreOp, values: Values) -> Values:
     """Ascending axes of the result."""
     return {"axes": normalize_axes(values["axes"], len(shape_of(op.results[0])), True)}
 
 
-def squeeze(op: CoreOp, values: Values) -> Values:
+def squeeze(op: core.CoreOp, values: Values) -> Values:
     """Ascending axes of the input."""
     return {"axes": normalize_axes(values["axes"], len(shape_of(op.operands[0])), True)}
 
 
-def slice(op: CoreOp, values: Values) -> Values:
+def slice(op: core.CoreOp, values: Values) -> Values:
     """Ends one past the last element taken; step 1 where at most one is; `0:0` where none is."""
     return slice_normal([max(0, s) for s in values["starts"]], values["steps"], shape_of(op.results[0]))
 
@@ -71,33 +59,33 @@ def slice_normal(starts: Sequence[int], steps: Sequence[int], extents: Shape) ->
     return {"starts": starts, "ends": ends, "steps": steps}
 
 
-def slice_scatter(op: CoreOp, values: Values) -> Values:
+def slice_scatter(op: core.CoreOp, values: Values) -> Values:
     """Step 1 where at most one element lies along an axis; start 0 where none does."""
     bounds = slice_normal(values["starts"], values["steps"], shape_of(op.operands[0]))
     return {"shape": values["shape"], "starts": bounds["starts"], "steps": bounds["steps"]}
 
 
-def padding(op: CoreOp, values: Values) -> Values:
+def padding(op: core.CoreOp, values: Values) -> Values:
     """No padding is `Valid`."""
     return {**values, "padding": "Valid"} if values["padding"] == ((0, 0), (0, 0)) else values
 
 
-NORMAL_FORMS: dict[type[CoreOp], Callable[[CoreOp, Values], Values]] = {
-    SumOp: reduction,
-    MeanOp: reduction,
-    ReshapeOp: reshape,
-    ExpandDimsOp: expand_dims,
-    SqueezeOp: squeeze,
-    SliceOp: slice,
-    Conv2dOp: padding,
-    SliceScatterOp: slice_scatter,
-    Conv2dBackwardInputOp: padding,
-    Conv2dBackwardFilterOp: padding,
+NORMAL_FORMS: dict[type[core.CoreOp], Callable[[core.CoreOp, Values], Values]] = {
+    core.SumOp: reduction,
+    core.MeanOp: reduction,
+    core.ReshapeOp: reshape,
+    core.ExpandDimsOp: expand_dims,
+    core.SqueezeOp: squeeze,
+    core.SliceOp: slice,
+    core.Conv2dOp: padding,
+    core.SliceScatterOp: slice_scatter,
+    core.Conv2dBackwardInputOp: padding,
+    core.Conv2dBackwardFilterOp: padding,
 }
 """The other ops have no properties, or properties with one spelling."""
 
 
-def normalize(op: CoreOp) -> bool:
+def normalize(op: core.CoreOp) -> bool:
     """Bring the properties of `op` into normal form, in the order that its class lists them; whether any changed."""
     if not op.CODECS:
         return False

@@ -22,28 +22,13 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.transforms.dead_code_elimination import region_dce
 
-from mind_dialect import register
+from mind_dialect import register, shape
 from mind_dialect.dominance import walk
-from mind_dialect.shape import (
-    AssumingAllOp,
-    ConstSizeOp,
-    ConstWitnessOp,
-    CstrBroadcastableOp,
-    CstrEqOp,
-    CstrRequireOp,
-    IsBroadcastableOp,
-    MulOp,
-    NumElementsOp,
-    ReduceOp,
-    ShapeEqOp,
-    ShapeOp,
-    YieldOp,
-)
 from mind_dialect.shape.types import SizeType, index, is_extents, size
 
-QUESTIONS: Mapping[type[Operation], tuple[type[ShapeOp], str]] = {
-    CstrBroadcastableOp: (IsBroadcastableOp, "required broadcastable shapes"),
-    CstrEqOp: (ShapeEqOp, "required equal shapes"),
+QUESTIONS: Mapping[type[Operation], tuple[type[shape.ShapeOp], str]] = {
+    shape.CstrBroadcastableOp: (shape.IsBroadcastableOp, "required broadcastable shapes"),
+    shape.CstrEqOp: (shape.ShapeEqOp, "required equal shapes"),
 }
 """What a constraint asks, and what is said where the answer is no."""
 
@@ -52,14 +37,14 @@ def remove_constraints(module: ModuleOp) -> None:
     """Take the constraints on shapes of a verified module for granted, in place."""
     for op in list(walk(module)):
         if type(op) in QUESTIONS:
-            _replace(op, ConstWitnessOp(passing=True))
+            _replace(op, shape.ConstWitnessOp(passing=True))
     _settle(module)
 
 
 def convert_constraints(module: ModuleOp) -> None:
     """Assert every constraint of a verified module where it stands, in place; an assertion keeps the constraint's attributes."""
     for op in list(walk(module)):
-        if isinstance(op, CstrRequireOp):
+        if isinstance(op, shape.CstrRequireOp):
             _assert(op, op.pred, op.message)
         elif (question := QUESTIONS.get(type(op))) is not None:
             kind, message = question
@@ -72,7 +57,7 @@ def convert_constraints(module: ModuleOp) -> None:
 def _assert(op: Operation, holds: SSAValue, message: str) -> None:
     made = cf.AssertOp.create(operands=[holds], properties={"msg": StringAttr(message)}, attributes=dict(op.attributes))
     _before(op, made)
-    _replace(op, ConstWitnessOp(passing=True))
+    _replace(op, shape.ConstWitnessOp(passing=True))
 
 
 def _before(op: Operation, made: Operation) -> None:
@@ -90,10 +75,10 @@ def _replace(op: Operation, made: Operation) -> None:
 def _settle(module: ModuleOp) -> None:
     """Leave out what holds from `assuming_all`, and what is no longer used."""
     for op in list(walk(module)):
-        if isinstance(op, AssumingAllOp):
-            rest = [v for v in op.operands if not (isinstance(v.owner, ConstWitnessOp) and v.owner.passes)]
+        if isinstance(op, shape.AssumingAllOp):
+            rest = [v for v in op.operands if not (isinstance(v.owner, shape.ConstWitnessOp) and v.owner.passes)]
             if not rest:
-                _replace(op, ConstWitnessOp(passing=True))
+                _replace(op, shape.ConstWitnessOp(passing=True))
             elif len(rest) < len(op.operands):
                 op.operands = rest
     region_dce(module.body)
@@ -102,22 +87,22 @@ def _settle(module: ModuleOp) -> None:
 def products_as_loops(module: ModuleOp) -> None:
     """The number of elements of every shape of a verified module as a product over its extents, in place."""
     for op in list(walk(module)):
-        if isinstance(op, NumElementsOp):
+        if isinstance(op, shape.NumElementsOp):
             _product(op)
 
 
-def _product(op: NumElementsOp) -> None:
+def _product(op: shape.NumElementsOp) -> None:
     result = op.result.type
-    one = ConstSizeOp(value=1) if isinstance(result, SizeType) else arith.ConstantOp(IntegerAttr(1, index))
+    one = shape.ConstSizeOp(value=1) if isinstance(result, SizeType) else arith.ConstantOp(IntegerAttr(1, index))
     _before(op, one)
     extent = index if is_extents(op.shape.type) else size
     block = Block(arg_types=[index, extent, result])
-    product = MulOp.create(operands=block.args[1:], result_types=[result])
-    ending = YieldOp.create(operands=product.results)
+    product = shape.MulOp.create(operands=block.args[1:], result_types=[result])
+    ending = shape.YieldOp.create(operands=product.results)
     block.add_ops([product, ending])
     for inner in (product, ending):
         inner.location = op.location
-    loop = ReduceOp.create(operands=[op.shape, one.results[0]], result_types=[result], regions=[Region(block)])
+    loop = shape.ReduceOp.create(operands=[op.shape, one.results[0]], result_types=[result], regions=[Region(block)])
     loop.attributes = dict(op.attributes)
     _replace(op, loop)
 

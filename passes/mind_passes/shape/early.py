@@ -25,28 +25,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from mind_dialect import register
+from mind_dialect import shape as sh
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
-from mind_dialect.shape import (
-    EARLY_OPS,
-    AddOp,
-    BroadcastOp,
-    ConstantOp,
-    ConstShapeOp,
-    ConstSizeOp,
-    CreateShapeOp,
-    DebugPrintOp,
-    FromExtentTensorOp,
-    JoinOp,
-    MeetOp,
-    MulOp,
-    ReduceOp,
-    ReturnOp,
-    ShapeOfOp,
-    ShapeOp,
-    ValueAsShapeOp,
-    YieldOp,
-)
 from mind_dialect.shape.types import INDICES, ShapeType, SizeType, ValueShapeType, shape, size
 
 from .generations import rename, replace, retype_counter
@@ -54,7 +35,7 @@ from .generations import rename, replace, retype_counter
 
 def to_early(module: Operation) -> None:
     """Rewrite every op of today's form inside `module`; E9013, and nothing is rewritten, if one has no early form."""
-    found = [op for op in walk(module) if isinstance(op, ShapeOp)]
+    found = [op for op in walk(module) if isinstance(op, sh.ShapeOp)]
     for op in found:
         _check(op)
     for op in found:
@@ -62,21 +43,21 @@ def to_early(module: Operation) -> None:
             rewrite(op)
 
 
-def _check(op: ShapeOp) -> None:
+def _check(op: sh.ShapeOp) -> None:
     """E9013 unless the early form can say `op`."""
     if type(op) not in _SAID_EARLY:
         raise no_form(op, "the early specification has nothing like it")
     values = [*op.operand_types, *op.result_types]
-    if isinstance(op, YieldOp | ReturnOp):
+    if isinstance(op, sh.YieldOp | sh.ReturnOp):
         parent = op.parent_op()
-        if parent is not None and not isinstance(parent, ReduceOp):
+        if parent is not None and not isinstance(parent, sh.ReduceOp):
             raise no_form(op, f"it ends {parent.name}, which has none")
         values = []
-    elif isinstance(op, ReduceOp):
+    elif isinstance(op, sh.ReduceOp):
         values = values[:1]
-    elif isinstance(op, ShapeOfOp):
+    elif isinstance(op, sh.ShapeOfOp):
         values = values[1:]
-    elif isinstance(op, ValueAsShapeOp | FromExtentTensorOp | CreateShapeOp):
+    elif isinstance(op, sh.ValueAsShapeOp | sh.FromExtentTensorOp | sh.CreateShapeOp):
         if not INDICES.accepts(values[0]):
             raise no_form(op, f"its operand is {brief(values[0])}, expected a list of i32, i64 or index")
         values = values[1:]
@@ -91,15 +72,15 @@ def no_form(op: Operation, issue: str) -> MindError:
 
 
 def _constant(op: Operation) -> None:
-    value = cast(ConstSizeOp | ConstShapeOp, op).lattice()
-    type: Attribute = size if isinstance(op, ConstSizeOp) else shape
-    replace(op, [ConstantOp.of(value, type)])
+    value = cast(sh.ConstSizeOp | sh.ConstShapeOp, op).lattice()
+    type: Attribute = size if isinstance(op, sh.ConstSizeOp) else shape
+    replace(op, [sh.ConstantOp.of(value, type)])
 
 
 def _broadcast(op: Operation) -> None:
     """The reason of a failure is kept by each step."""
     if not op.operands:
-        replace(op, [ConstantOp.of((), shape)])
+        replace(op, [sh.ConstantOp.of((), shape)])
         return
     if len(op.operands) == 1:
         Rewriter.replace_op(op, [], [op.operands[0]])
@@ -107,36 +88,36 @@ def _broadcast(op: Operation) -> None:
     steps: list[Operation] = []
     last = op.operands[0]
     for operand in op.operands[1:]:
-        steps.append(BroadcastOp.create(operands=[last, operand], result_types=[shape], properties=op.properties))
+        steps.append(sh.BroadcastOp.create(operands=[last, operand], result_types=[shape], properties=op.properties))
         last = steps[-1].results[0]
     replace(op, steps)
 
 
 def _create_shape(op: Operation) -> None:
-    rename(op, CreateShapeOp)
+    rename(op, sh.CreateShapeOp)
 
 
 def _join(op: Operation) -> None:
-    rename(op, JoinOp)
+    rename(op, sh.JoinOp)
 
 
 def _reduce(op: Operation) -> None:
-    block = cast(ReduceOp, op).body.block
+    block = cast(sh.ReduceOp, op).body.block
     retype_counter(op, block, i32)
-    if isinstance(block.last_op, YieldOp):
-        rename(block.last_op, ReturnOp)
+    if isinstance(block.last_op, sh.YieldOp):
+        rename(block.last_op, sh.ReturnOp)
 
 
 _REWRITES: Mapping[type[Operation], Callable[[Operation], None]] = {
-    ConstSizeOp: _constant,
-    ConstShapeOp: _constant,
-    MeetOp: _join,
-    ValueAsShapeOp: _create_shape,
-    FromExtentTensorOp: _create_shape,
-    BroadcastOp: _broadcast,
-    ReduceOp: _reduce,
+    sh.ConstSizeOp: _constant,
+    sh.ConstShapeOp: _constant,
+    sh.MeetOp: _join,
+    sh.ValueAsShapeOp: _create_shape,
+    sh.FromExtentTensorOp: _create_shape,
+    sh.BroadcastOp: _broadcast,
+    sh.ReduceOp: _reduce,
 }
-_SAID_EARLY = {*EARLY_OPS, *_REWRITES, AddOp, MulOp, ShapeOfOp, DebugPrintOp, YieldOp, ReturnOp}
+_SAID_EARLY = {*sh.EARLY_OPS, *_REWRITES, sh.AddOp, sh.MulOp, sh.ShapeOfOp, sh.DebugPrintOp, sh.YieldOp, sh.ReturnOp}
 
 
 @dataclass(frozen=True)

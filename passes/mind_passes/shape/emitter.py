@@ -20,29 +20,13 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import Pure
 
 from mind_dialect import extents
+from mind_dialect import shape as sh
 from mind_dialect.declared_dims import NO_FACTS
 from mind_dialect.errors import error
 from mind_dialect.extents import Facts
 from mind_dialect.extents.dims import Dim, extent_of, is_expression, names_in
 from mind_dialect.extents.operations import Algebra, fold
 from mind_dialect.extents.recording import Computed, Recorder
-from mind_dialect.shape import (
-    AddOp,
-    AnyOp,
-    BroadcastOp,
-    CstrBroadcastableOp,
-    CstrEqOp,
-    CstrRequireOp,
-    DivOp,
-    FromExtentsOp,
-    FromExtentTensorOp,
-    GetExtentOp,
-    MulOp,
-    NumElementsOp,
-    ShapeOfOp,
-    ShapeOp,
-    SizeToIndexOp,
-)
 from mind_dialect.shape.evaluate import EVALUATE, Value, as_shape, evaluate, top_of
 from mind_dialect.shape.foreign import evaluate_foreign
 from mind_dialect.shape.lattice import UNKNOWN, Extent, Invalid, Ranked, invalid
@@ -156,7 +140,7 @@ class Emitter:
         """
         claims = {op: list(self.sizes.claims(op)) for op in self._checks[:MAX_IMPLIED]}
         for op, claimed in list(claims.items()):
-            if not isinstance(op, CstrRequireOp) or len(claimed) != 1 or claimed[0].relation == "==":
+            if not isinstance(op, sh.CstrRequireOp) or len(claimed) != 1 or claimed[0].relation == "==":
                 continue
             names = {*names_in(claimed[0].a), *names_in(claimed[0].b)}
             others = [c for other, found in claims.items() if other is not op for c in found]
@@ -170,11 +154,11 @@ class Emitter:
     def _fault(self, op: Operation, reason: str) -> None:
         given = op.attributes.get(CODE_ATTRIBUTE)
         code = given.data if isinstance(given, StringAttr) else CODES.get(type(op), "E9020")
-        if isinstance(op, CstrRequireOp):
+        if isinstance(op, sh.CstrRequireOp):
             reason = filled(op, [self.of(v) for v in cast(Operation, op.pred.owner).operands])
         self.faults.append(Fault(self.source or op, code, reason))
 
-    def _op(self, kind: type[ShapeOp], operands: Sequence[SSAValue], type: Attribute) -> SSAValue:
+    def _op(self, kind: type[sh.ShapeOp], operands: Sequence[SSAValue], type: Attribute) -> SSAValue:
         return self.emit(kind.create(operands=operands, result_types=[type]))
 
     def number(self, n: int) -> SSAValue:
@@ -185,24 +169,24 @@ class Emitter:
 
     def index(self, value: SSAValue) -> SSAValue:
         """A size as an index."""
-        return value if isinstance(value.type, IndexType) else self._op(SizeToIndexOp, [value], index)
+        return value if isinstance(value.type, IndexType) else self._op(sh.SizeToIndexOp, [value], index)
 
-    def _arithmetic(self, kind: type[ShapeOp], a: SSAValue, b: SSAValue) -> SSAValue:
+    def _arithmetic(self, kind: type[sh.ShapeOp], a: SSAValue, b: SSAValue) -> SSAValue:
         return self._op(kind, [a, b], index if a.type == index == b.type else size)
 
     def add(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
         """`a + b`; of a number below 0 an index, which may be negative too."""
         if not isinstance(b, int):
-            return self._arithmetic(AddOp, a, b)
-        return a if b == 0 else self._arithmetic(AddOp, self.index(a) if b < 0 else a, self.number(b))
+            return self._arithmetic(sh.AddOp, a, b)
+        return a if b == 0 else self._arithmetic(sh.AddOp, self.index(a) if b < 0 else a, self.number(b))
 
     def mul(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
         """`a * b`."""
-        return a if b == 1 else self._arithmetic(MulOp, a, self.number(b) if isinstance(b, int) else b)
+        return a if b == 1 else self._arithmetic(sh.MulOp, a, self.number(b) if isinstance(b, int) else b)
 
     def div(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
         """`a / b`, rounded down."""
-        return a if b == 1 else self._arithmetic(DivOp, a, self.number(b) if isinstance(b, int) else b)
+        return a if b == 1 else self._arithmetic(sh.DivOp, a, self.number(b) if isinstance(b, int) else b)
 
     def sub(self, a: SSAValue, b: SSAValue) -> SSAValue:
         """`a - b`, which may be negative."""
@@ -220,7 +204,7 @@ class Emitter:
 
     def shape_of(self, value: SSAValue, rank: int) -> Shape:
         """The shape of a tensor."""
-        return Shape(self._op(ShapeOfOp, [value], extents_type(rank)), [None] * rank)
+        return Shape(self._op(sh.ShapeOfOp, [value], extents_type(rank)), [None] * rank)
 
     def shape(self, extents: Sequence[SSAValue | int]) -> Shape:
         """The shape of these extents."""
@@ -229,13 +213,13 @@ class Emitter:
     def value(self, x: Shape) -> SSAValue:
         """A shape as one value."""
         if x.value is None:
-            x.value = self._op(FromExtentsOp, [cast(SSAValue, e) for e in x.extents], shape)
+            x.value = self._op(sh.FromExtentsOp, [cast(SSAValue, e) for e in x.extents], shape)
         return x.value
 
     def as_shape(self, x: Shape) -> SSAValue:
         """A shape as a value of type `!shape.shape`."""
         value = self.value(x)
-        return value if value.type == shape else self._op(FromExtentTensorOp, [value], shape)
+        return value if value.type == shape else self._op(sh.FromExtentTensorOp, [value], shape)
 
     def extent(self, x: Shape, i: int) -> SSAValue:
         """Extent `i` of a shape, from 0 or from the end."""
@@ -243,7 +227,7 @@ class Emitter:
         if found is None:
             value = self.value(x)
             place = self.number(i % x.rank)
-            found = x.extents[i] = self._op(GetExtentOp, [value, place], size if value.type == shape else index)
+            found = x.extents[i] = self._op(sh.GetExtentOp, [value, place], size if value.type == shape else index)
         return found
 
     def extents(self, x: Shape) -> list[SSAValue]:
@@ -253,7 +237,7 @@ class Emitter:
     def count(self, x: Shape) -> SSAValue:
         """The number of elements of a shape."""
         value = self.value(x)
-        return self._op(NumElementsOp, [value], size if value.type == shape else index)
+        return self._op(sh.NumElementsOp, [value], size if value.type == shape else index)
 
     def product(self, extents: Sequence[SSAValue | int]) -> SSAValue:
         """The product of extents."""
@@ -299,7 +283,7 @@ class Emitter:
         """An expression of names that have values."""
         return fold(e, Algebra(self.number, names.__getitem__, self.add, self.sub, self.mul, self.div, self.max))
 
-    def _joined(self, kind: type[AnyOp | BroadcastOp], shapes: Sequence[Shape]) -> Shape:
+    def _joined(self, kind: type[sh.AnyOp | sh.BroadcastOp], shapes: Sequence[Shape]) -> Shape:
         values = [self.value(x) for x in shapes]
         rank = max(x.rank for x in shapes)
         type = shape if any(v.type == shape for v in values) else extents_type(rank)
@@ -320,20 +304,20 @@ class Emitter:
             ranks = [x.rank for x in shapes]
             raise error("E3002", f"shapes of ranks {ranks}, expected one", expected=ranks[0], actual=ranks[1])
         values = [self.value(x) for x in shapes]
-        self._demand(CstrEqOp.create(operands=values, result_types=[witness], attributes=self._attributes()))
-        return self._joined(AnyOp, shapes)
+        self._demand(sh.CstrEqOp.create(operands=values, result_types=[witness], attributes=self._attributes()))
+        return self._joined(sh.AnyOp, shapes)
 
     def broadcast(self, *shapes: Shape) -> Shape:
         """The shape that all must broadcast to."""
         values = [self.value(x) for x in shapes]
-        self._demand(CstrBroadcastableOp.create(operands=values, result_types=[witness], attributes=self._attributes()))
-        return self._joined(BroadcastOp, shapes)
+        self._demand(sh.CstrBroadcastableOp.create(operands=values, result_types=[witness], attributes=self._attributes()))
+        return self._joined(sh.BroadcastOp, shapes)
 
     def broadcast_to(self, x: Shape, target: Shape) -> Shape:
         """`target`, which broadcasting `x` together with it must not change."""
         found = self.broadcast(x, target)
         values = [self.value(found), self.value(target)]
-        self._demand(CstrEqOp.create(operands=values, result_types=[witness], attributes=self._attributes()))
+        self._demand(sh.CstrEqOp.create(operands=values, result_types=[witness], attributes=self._attributes()))
         return target
 
     def require(self, a: SSAValue, relation: str, b: SSAValue | int, code: str, wording: str, always: bool = False) -> None:
@@ -351,7 +335,7 @@ class Emitter:
         plain = wording.format(lhs=UNKNOWN, rhs=UNKNOWN)
         attributes = self._attributes(code, None if plain == wording else wording)
         properties = {"msg": StringAttr(plain)}
-        made = CstrRequireOp.create(operands=[holds], result_types=[witness], properties=properties, attributes=attributes)
+        made = sh.CstrRequireOp.create(operands=[holds], result_types=[witness], properties=properties, attributes=attributes)
         if always:
             self.emit(made)
         else:

@@ -25,23 +25,10 @@ from xdsl.traits import ConstantLike
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from mind_dialect import register
+from mind_dialect import shape as sh
 from mind_dialect.declared_dims import NO_FACTS, function_facts
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, MindErrors, error
-from mind_dialect.shape import (
-    AssumingAllOp,
-    AssumingOp,
-    CstrBroadcastableOp,
-    CstrEqOp,
-    CstrRequireOp,
-    DebugPrintOp,
-    IsBroadcastableOp,
-    MeetingOp,
-    ReduceOp,
-    ShapeOp,
-    ValueOfOp,
-    library_functions,
-)
 from mind_dialect.shape import FuncOp as ShapeFuncOp
 from mind_dialect.shape.dataflow import Dataflow, Fault, name_of
 from mind_dialect.shape.evaluate import EVALUATE, Shaped, Value, as_shape
@@ -52,11 +39,11 @@ from .constants import Constant, make
 from .specialize import parse_bindings, specialize
 from .witness_rewrites import all_of_constants, all_of_one, assuming_true
 
-PROVEN = (CstrBroadcastableOp, CstrEqOp, CstrRequireOp, AssumingAllOp, IsBroadcastableOp, ReduceOp)
+PROVEN = (sh.CstrBroadcastableOp, sh.CstrEqOp, sh.CstrRequireOp, sh.AssumingAllOp, sh.IsBroadcastableOp, sh.ReduceOp)
 """Ops that are not pure, yet go when their results are known."""
 FLEXIBLE = (tensor.CastOp, tensor.DimOp, tensor.ExtractOp)
 """Ops of other dialects that take an operand of a more exact type."""
-CARRIERS = (ShapeOp, arith.ConstantOp, tensor.CastOp)
+CARRIERS = (sh.ShapeOp, arith.ConstantOp, tensor.CastOp)
 """Ops that go when they are unused and pure."""
 
 
@@ -69,7 +56,7 @@ def infer(module: ModuleOp, bindings: Mapping[str, int] | None = None) -> None:
     """
     if bindings:
         specialize(module, bindings)
-    described = library_functions(module)
+    described = sh.library_functions(module)
     flows = [(region, _flow(region, bindings or {}, described)) for region in _bodies(module)]
     if faults := [fault for _, flow in flows for fault in flow.faults]:
         raise MindErrors([_error(fault) for fault in faults])
@@ -102,7 +89,7 @@ def _apply(region: Region, flow: Dataflow, described: Mapping[str, ShapeFuncOp])
     """Replace what is known in a function, ops as they stand in the text."""
     ops = [op for block in region.blocks for outer in block.ops for op in walk(outer)]
     for op in ops:
-        evaluated = type(op) in EVALUATE or isinstance(op, ReduceOp | arith.CmpiOp)
+        evaluated = type(op) in EVALUATE or isinstance(op, sh.ReduceOp | arith.CmpiOp)
         if evaluated and op.parent is not None and not op.has_trait(ConstantLike):
             _replace_known(op, flow)
     for op in ops:
@@ -143,14 +130,14 @@ def _replace_known(op: Operation, flow: Dataflow) -> None:
 
 def _may_go(op: Operation, flow: Dataflow) -> bool:
     """Return whether an op with unused results asks nothing of the run."""
-    if isinstance(op, DebugPrintOp):
+    if isinstance(op, sh.DebugPrintOp):
         return False
-    if isinstance(op, MeetingOp):
+    if isinstance(op, sh.MeetingOp):
         a, b = map(flow.of, op.operands)
         if isinstance(a, int | str):
             return a == b != UNKNOWN
         return not isinstance(a, Invalid) and eq(as_shape(a), as_shape(b)) is True
-    if isinstance(op, ReduceOp):
+    if isinstance(op, sh.ReduceOp):
         return bool(op.results) and all(_constant(flow.of(r)) is not None for r in op.results) and _is_pure(op.body)
     if isinstance(op, PROVEN):
         return _constant(flow.of(op.results[0])) is not None
@@ -159,7 +146,7 @@ def _may_go(op: Operation, flow: Dataflow) -> bool:
 
 def _is_pure(region: Region) -> bool:
     """Return whether a region holds only ops of the dialect that ask nothing of the run."""
-    stays = (DebugPrintOp, MeetingOp, *PROVEN)
+    stays = (sh.DebugPrintOp, sh.MeetingOp, *PROVEN)
     return all(type(op) in EVALUATE and not isinstance(op, stays) for op in _inner(region))
 
 
@@ -210,7 +197,7 @@ def _refined(result: OpResult, known: Value, by_library: bool) -> Attribute | No
     if is_extents(result.type):
         length = known.shape[0] if isinstance(known.shape, tuple) else None
         return extents_type(length) if isinstance(length, int) and static_length(result.type) is None else None
-    if not (by_library or isinstance(result.op, ValueOfOp | tensor.CastOp)) or not isinstance(known.shape, tuple):
+    if not (by_library or isinstance(result.op, sh.ValueOfOp | tensor.CastOp)) or not isinstance(known.shape, tuple):
         return None
     if by_library and (not isinstance(result.type, TensorType) or old.encoding != NoneAttr()):
         return None
@@ -227,9 +214,9 @@ class _Simplify(RewritePattern):
             rewriter.erase(op)
             return
         match op:
-            case AssumingOp():
+            case sh.AssumingOp():
                 results = assuming_true(op, rewriter)
-            case AssumingAllOp():
+            case sh.AssumingAllOp():
                 results = all_of_constants(op, rewriter)
                 if results is None and not rewriter.has_done_action:
                     results = all_of_one(op, rewriter)

@@ -30,30 +30,9 @@ from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from mind_dialect import register
+from mind_dialect import shape as sh
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
-from mind_dialect.shape import (
-    AnyOp,
-    BroadcastOp,
-    ConstantDimOp,
-    ConstantOp,
-    ConstShapeOp,
-    ConstSizeOp,
-    ConstWitnessOp,
-    CreateShapeOp,
-    CstrEqOp,
-    FromExtentsOp,
-    FromExtentTensorOp,
-    IsBroadcastableOp,
-    JoinOp,
-    MeetOp,
-    ReduceOp,
-    ReturnOp,
-    ShapeEqOp,
-    ShapeOp,
-    ValueAsShapeOp,
-    YieldOp,
-)
 from mind_dialect.shape.types import ElementType, index, is_extents, shape
 
 from .generations import mentions, rename, replace, retype_counter
@@ -73,11 +52,11 @@ def modernize(module: Operation, unknown: UnknownConstants = "error") -> None:
     for op in found:
         if mentions(op, ElementType):
             raise no_form(op, "today's dialect has no type !shape.element_type")
-        if isinstance(op, ConstantOp):
+        if isinstance(op, sh.ConstantOp):
             _modern_constant(op, unknown)
         _of_nothing(op)
     for op in found:
-        if isinstance(op, ConstantOp):
+        if isinstance(op, sh.ConstantOp):
             if (modern := _modern_constant(op, unknown)) is not None:
                 replace(op, [modern])
         elif (constant := _of_nothing(op)) is not None:
@@ -91,17 +70,17 @@ def no_form(op: Operation, issue: str) -> MindError:
     return error("E9013", f"{op.name} has no modern form: {issue}", operation=op, generation="modern", issue=issue, op=op.name)
 
 
-def _modern_constant(op: ConstantOp, unknown: UnknownConstants) -> ShapeOp | None:
+def _modern_constant(op: sh.ConstantOp, unknown: UnknownConstants) -> sh.ShapeOp | None:
     """The constant of today's dialect; None to keep `op`, E9013 if there is none."""
     value = op.lattice()
     if isinstance(value, int):
-        return ConstSizeOp(value=value)
+        return sh.ConstSizeOp(value=value)
     if isinstance(value, tuple):
         known = [extent for extent in value if isinstance(extent, int)]
         if len(known) == len(value):
-            return ConstShapeOp.of(known, shape)
+            return sh.ConstShapeOp.of(known, shape)
         if unknown == "dynamic":
-            return ConstShapeOp.of([e if isinstance(e, int) else DYNAMIC_INDEX for e in value], shape)
+            return sh.ConstShapeOp.of([e if isinstance(e, int) else DYNAMIC_INDEX for e in value], shape)
     if unknown == "keep":
         return None
     shown = brief(op.value)
@@ -112,20 +91,20 @@ def _modern_constant(op: ConstantOp, unknown: UnknownConstants) -> ShapeOp | Non
 
 
 def _constant_dim(op: Operation) -> None:
-    replace(op, [ConstSizeOp(value=cast(int, cast(ConstantDimOp, op).lattice()))])
+    replace(op, [sh.ConstSizeOp(value=cast(int, cast(sh.ConstantDimOp, op).lattice()))])
 
 
 def _join(op: Operation) -> None:
-    rename(op, MeetOp)
+    rename(op, sh.MeetOp)
 
 
 def _create_shape(op: Operation) -> None:
-    rename(op, FromExtentTensorOp if is_extents(op.operands[0].type) else ValueAsShapeOp)
+    rename(op, sh.FromExtentTensorOp if is_extents(op.operands[0].type) else sh.ValueAsShapeOp)
 
 
 def _empty_shape(result: Attribute) -> Operation:
     """The shape of no extents, of the type of `result` if that can be."""
-    return ConstShapeOp.of([], shape if result == shape else None)
+    return sh.ConstShapeOp.of([], shape if result == shape else None)
 
 
 def _truth(_: Attribute) -> Operation:
@@ -133,12 +112,12 @@ def _truth(_: Attribute) -> Operation:
 
 
 OF_NOTHING: Mapping[type[Operation], Callable[[Attribute], Operation] | None] = {
-    FromExtentsOp: _empty_shape,
-    BroadcastOp: _empty_shape,
-    CstrEqOp: lambda _: ConstWitnessOp(passing=True),
-    ShapeEqOp: _truth,
-    IsBroadcastableOp: _truth,
-    AnyOp: None,
+    sh.FromExtentsOp: _empty_shape,
+    sh.BroadcastOp: _empty_shape,
+    sh.CstrEqOp: lambda _: sh.ConstWitnessOp(passing=True),
+    sh.ShapeEqOp: _truth,
+    sh.IsBroadcastableOp: _truth,
+    sh.AnyOp: None,
 }
 """What the ops come to that take any number of operands, none included, when they have none; None for nothing at all."""
 
@@ -157,17 +136,17 @@ def _of_nothing(op: Operation) -> Operation | None:
 
 
 def _reduce(op: Operation) -> None:
-    block = cast(ReduceOp, op).body.block
+    block = cast(sh.ReduceOp, op).body.block
     retype_counter(op, block, index)
-    if isinstance(block.last_op, ReturnOp):
-        rename(block.last_op, YieldOp)
+    if isinstance(block.last_op, sh.ReturnOp):
+        rename(block.last_op, sh.YieldOp)
 
 
 _REWRITES: Mapping[type[Operation], Callable[[Operation], None]] = {
-    ConstantDimOp: _constant_dim,
-    JoinOp: _join,
-    CreateShapeOp: _create_shape,
-    ReduceOp: _reduce,
+    sh.ConstantDimOp: _constant_dim,
+    sh.JoinOp: _join,
+    sh.CreateShapeOp: _create_shape,
+    sh.ReduceOp: _reduce,
 }
 
 

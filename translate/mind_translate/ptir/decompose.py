@@ -9,25 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from mind_dialect import ptir
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import (
-    AddOp,
-    BroadcastToOp,
-    CastOp,
-    ClampOp,
-    ConstantOp,
-    DivOp,
-    LayerNormOp,
-    MaximumOp,
-    MinimumOp,
-    MulOp,
-    PtirLiteralAttr,
-    PtirOp,
-    ReduceOp,
-    ReshapeOp,
-    RsqrtOp,
-    SubOp,
-)
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import Dims, PtirDType
 
@@ -38,19 +21,19 @@ class _Emitter:
     def __init__(self) -> None:
         self.ops: list[Operation] = []
 
-    def __call__(self, op: type[PtirOp], *operands: SSAValue, **properties: Any) -> SSAValue:
+    def __call__(self, op: type[ptir.PtirOp], *operands: SSAValue, **properties: Any) -> SSAValue:
         made = op(*operands, **properties)
         self.ops.append(made)
         return made.results[0]
 
     def scalar(self, dtype: PtirDType, value: float, shape: Dims) -> SSAValue:
         """One number in every place."""
-        constant = ConstantOp(PtirLiteralAttr.from_values(dtype, (), (value,)))
+        constant = ptir.ConstantOp(ptir.PtirLiteralAttr.from_values(dtype, (), (value,)))
         self.ops.append(constant)
-        return self(BroadcastToOp, constant.results[0], result_shape=shape) if shape else constant.results[0]
+        return self(ptir.BroadcastToOp, constant.results[0], result_shape=shape) if shape else constant.results[0]
 
 
-def _layer_norm(op: LayerNormOp, emit: _Emitter) -> SSAValue:
+def _layer_norm(op: ptir.LayerNormOp, emit: _Emitter) -> SSAValue:
     """
     `(x - mean) * rsqrt(variance + epsilon) * gamma + beta`, in f32 where x is narrower.
 
@@ -59,42 +42,42 @@ def _layer_norm(op: LayerNormOp, emit: _Emitter) -> SSAValue:
     values = op.values()
     dtype, shape = op.operand_spec(0)
     wide = default_accumulator(dtype)
-    x, gamma, beta = [v if wide is dtype else emit(CastOp, v, dtype=wide) for v in op.operands]
+    x, gamma, beta = [v if wide is dtype else emit(ptir.CastOp, v, dtype=wide) for v in op.operands]
     axis: int = values["feature_axis"] % len(shape)
     along = tuple(n if i == axis else 1 for i, n in enumerate(shape))
 
     def total(v: SSAValue) -> SSAValue:
-        return emit(ReduceOp, v, kind="sum", axes=(axis,), keepdims=True)
+        return emit(ptir.ReduceOp, v, kind="sum", axes=(axis,), keepdims=True)
 
     def spread(v: SSAValue) -> SSAValue:
-        return emit(BroadcastToOp, v, result_shape=shape)
+        return emit(ptir.BroadcastToOp, v, result_shape=shape)
 
     def laid(v: SSAValue) -> SSAValue:
         """A vector along the axis."""
         if len(shape) - 1 == axis:
             return spread(v)
-        return spread(emit(ReshapeOp, v, new_shape=along))
+        return spread(emit(ptir.ReshapeOp, v, new_shape=along))
 
     narrow = tuple(1 if i == axis else n for i, n in enumerate(shape))
     n = shape[axis]
     if isinstance(n, int):
         count = emit.scalar(wide, float(n), narrow)
     else:
-        count = emit(BroadcastToOp, total(emit.scalar(wide, 1.0, along)), result_shape=narrow)
-    centred = emit(SubOp, x, spread(emit(DivOp, total(x), count)))
-    variance = emit(DivOp, total(emit(MulOp, centred, centred)), count)
-    scale = emit(RsqrtOp, emit(AddOp, variance, emit.scalar(wide, values["epsilon"], narrow)))
-    result = emit(AddOp, emit(MulOp, emit(MulOp, centred, spread(scale)), laid(gamma)), laid(beta))
-    return result if wide is dtype else emit(CastOp, result, dtype=dtype)
+        count = emit(ptir.BroadcastToOp, total(emit.scalar(wide, 1.0, along)), result_shape=narrow)
+    centred = emit(ptir.SubOp, x, spread(emit(ptir.DivOp, total(x), count)))
+    variance = emit(ptir.DivOp, total(emit(ptir.MulOp, centred, centred)), count)
+    scale = emit(ptir.RsqrtOp, emit(ptir.AddOp, variance, emit.scalar(wide, values["epsilon"], narrow)))
+    result = emit(ptir.AddOp, emit(ptir.MulOp, emit(ptir.MulOp, centred, spread(scale)), laid(gamma)), laid(beta))
+    return result if wide is dtype else emit(ptir.CastOp, result, dtype=dtype)
 
 
-def _clamp(op: ClampOp, emit: _Emitter) -> SSAValue:
+def _clamp(op: ptir.ClampOp, emit: _Emitter) -> SSAValue:
     """`min(max(x, lo), hi)`."""
     x, lo, hi = op.operands
-    return emit(MinimumOp, emit(MaximumOp, x, lo), hi)
+    return emit(ptir.MinimumOp, emit(ptir.MaximumOp, x, lo), hi)
 
 
-DECOMPOSITIONS: dict[type[Operation], Callable[[Any, _Emitter], SSAValue]] = {LayerNormOp: _layer_norm, ClampOp: _clamp}
+DECOMPOSITIONS: dict[type[Operation], Callable[[Any, _Emitter], SSAValue]] = {ptir.LayerNormOp: _layer_norm, ptir.ClampOp: _clamp}
 """Emitters of the ops that each op consists of."""
 
 

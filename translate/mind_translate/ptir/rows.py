@@ -11,52 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mind_dialect import ptir
 from mind_dialect.codecs import BOOLEAN, INTEGERS, Codec
 from mind_dialect.errors import error
-from mind_dialect.ptir import (
-    BINARY_OPS,
-    EXTENSION_OPS,
-    UNARY_OPS,
-    ArgMaxOp,
-    BroadcastToOp,
-    CastOp,
-    ClampOp,
-    CompareOp,
-    ConcatOp,
-    CondOp,
-    ConstantOp,
-    CustomCallOp,
-    DequantizeOp,
-    DotGeneralOp,
-    DynamicSliceOp,
-    DynamicUpdateSliceOp,
-    ExtractPatchesOp,
-    GatherOp,
-    IotaOp,
-    LayerNormOp,
-    PadOp,
-    PtirOp,
-    QuantizeOp,
-    ReduceOp,
-    ReduceWindowOp,
-    RequantizeOp,
-    ReshapeOp,
-    RngNormalOp,
-    RngUniformOp,
-    ScanOp,
-    ScatterAddOp,
-    ScatterReduceOp,
-    SegmentReduceOp,
-    SelectOp,
-    SliceOp,
-    StopGradientOp,
-    TakeOp,
-    TileOp,
-    TopKOp,
-    TransposeOp,
-    WhileOp,
-    YieldOp,
-)
 from mind_dialect.ptir import attributes as codecs
 from mind_dialect.ptir.reduction import CONTRACT_KINDS, REDUCE_KINDS
 
@@ -86,7 +43,7 @@ class PtirRow:
     name in Rust, and None without fields.
     """
 
-    op: type[PtirOp]
+    op: type[ptir.PtirOp]
     variant: str
     word: str | None = None
     whole: Field | None = None
@@ -150,7 +107,12 @@ RANDOM = {"shape": SHAPE, "dtype": DTYPE}
 
 
 def _row(
-    op: type[PtirOp], variant: str, rename: Mapping[str, str] | None = None, spec: str | None = None, /, **kinds: AttributeKind
+    op: type[ptir.PtirOp],
+    variant: str,
+    rename: Mapping[str, str] | None = None,
+    spec: str | None = None,
+    /,
+    **kinds: AttributeKind,
 ) -> PtirRow:
     """A row of fields; `rename` gives the property where the field has another name."""
     renamed = rename or {}
@@ -158,14 +120,14 @@ def _row(
     return PtirRow(op, variant, None, None, spec or f"{variant}Spec" if found else None, found)
 
 
-def _extension(op: type[PtirOp]) -> PtirRow:
+def _extension(op: type[ptir.PtirOp]) -> PtirRow:
     """A row that the op's own properties and regions give."""
     found = [Field(name, _EXTENSION_KINDS.get((op.OPCODE, name)) or _kind(op, name), name) for name in op.CODECS]
     found += [Field(f"{name}_region", REGION, name) for name in op.REGION_NAMES]
     return PtirRow(op, EXTENSION, None, None, "ExtensionSpec", tuple(found))
 
 
-def _kind(op: type[PtirOp], name: str) -> AttributeKind:
+def _kind(op: type[ptir.PtirOp], name: str) -> AttributeKind:
     codec = op.CODECS[name]
     kind = Words(codec.words) if isinstance(codec, codecs.Word) else _KINDS[codec]
     return Option(kind) if name in op.OPTIONAL else kind
@@ -202,28 +164,28 @@ _EXTENSION_KINDS: dict[tuple[str, str], AttributeKind] = {
 }
 
 ROWS: tuple[PtirRow, ...] = (
-    PtirRow(ConstantOp, "Constant", whole=Field("value", LITERAL, "value")),
-    *(PtirRow(op, "ElementwiseUnary", word=op.OPCODE.title()) for op in UNARY_OPS),
-    *(PtirRow(op, "ElementwiseBinary", word=op.OPCODE.title()) for op in BINARY_OPS),
-    _row(CompareOp, "Compare", {"op": "kind"}, op=Words(CompareOp.KINDS)),
-    _row(SelectOp, "Select"),
-    _row(CastOp, "Cast", dtype=DTYPE),
-    _row(StopGradientOp, "StopGradient"),
-    _row(ReduceOp, "Reduce", kind=Words(REDUCE_KINDS), axes=LHS, keepdims=FLAG, **ACCUM, **OUT),
-    _row(ArgMaxOp, "ArgMax", axis=Axis(0), keepdims=FLAG, output_dtype=DTYPE),
-    _row(DotGeneralOp, "DotGeneral", batch_lhs=LHS, batch_rhs=RHS, contract_lhs=LHS, contract_rhs=RHS, **ACCUM, **OUT),
-    _row(ReshapeOp, "Reshape", new_shape=NEW_SHAPE),
-    _row(TransposeOp, "Transpose", perm=LHS),
-    _row(BroadcastToOp, "BroadcastTo", result_shape=SHAPE),
-    _row(SliceOp, "Slice", starts=BOUNDS, sizes=BOUNDS),
-    _row(ConcatOp, "Concat", axis=Axis(0)),
-    _row(PadOp, "Pad", low=BOUNDS, high=BOUNDS, interior=SIZES, pad_value=SCALAR),
-    _row(TileOp, "Tile", repeats=BOUNDS),
-    _row(IotaOp, "Iota", **RANDOM, axis=Axis(None)),
-    _row(TakeOp, "Take"),
-    _row(GatherOp, "Gather", axis=Axis(0)),
+    PtirRow(ptir.ConstantOp, "Constant", whole=Field("value", LITERAL, "value")),
+    *(PtirRow(op, "ElementwiseUnary", word=op.OPCODE.title()) for op in ptir.UNARY_OPS),
+    *(PtirRow(op, "ElementwiseBinary", word=op.OPCODE.title()) for op in ptir.BINARY_OPS),
+    _row(ptir.CompareOp, "Compare", {"op": "kind"}, op=Words(ptir.CompareOp.KINDS)),
+    _row(ptir.SelectOp, "Select"),
+    _row(ptir.CastOp, "Cast", dtype=DTYPE),
+    _row(ptir.StopGradientOp, "StopGradient"),
+    _row(ptir.ReduceOp, "Reduce", kind=Words(REDUCE_KINDS), axes=LHS, keepdims=FLAG, **ACCUM, **OUT),
+    _row(ptir.ArgMaxOp, "ArgMax", axis=Axis(0), keepdims=FLAG, output_dtype=DTYPE),
+    _row(ptir.DotGeneralOp, "DotGeneral", batch_lhs=LHS, batch_rhs=RHS, contract_lhs=LHS, contract_rhs=RHS, **ACCUM, **OUT),
+    _row(ptir.ReshapeOp, "Reshape", new_shape=NEW_SHAPE),
+    _row(ptir.TransposeOp, "Transpose", perm=LHS),
+    _row(ptir.BroadcastToOp, "BroadcastTo", result_shape=SHAPE),
+    _row(ptir.SliceOp, "Slice", starts=BOUNDS, sizes=BOUNDS),
+    _row(ptir.ConcatOp, "Concat", axis=Axis(0)),
+    _row(ptir.PadOp, "Pad", low=BOUNDS, high=BOUNDS, interior=SIZES, pad_value=SCALAR),
+    _row(ptir.TileOp, "Tile", repeats=BOUNDS),
+    _row(ptir.IotaOp, "Iota", **RANDOM, axis=Axis(None)),
+    _row(ptir.TakeOp, "Take"),
+    _row(ptir.GatherOp, "Gather", axis=Axis(0)),
     _row(
-        ScatterAddOp,
+        ptir.ScatterAddOp,
         "ScatterAdd",
         None,
         "ScatterSpec",
@@ -233,19 +195,19 @@ ROWS: tuple[PtirRow, ...] = (
         index_vector_dim=Option(SIZE),
     ),
     _row(
-        ScatterReduceOp,
+        ptir.ScatterReduceOp,
         "ScatterReduce",
         {"reduce": "kind"},
         axis=Axis(0),
         reduce=Words(("add", "max", "min", "replace")),
     ),
-    _row(DynamicSliceOp, "DynamicSlice", sizes=BOUNDS),
-    _row(DynamicUpdateSliceOp, "DynamicUpdateSlice", sizes=BOUNDS),
-    _row(CondOp, "Cond", {"true_region": "true", "false_region": "false"}, true_region=REGION, false_region=REGION),
-    _row(WhileOp, "While", {"cond_region": "cond", "body_region": "body"}, cond_region=REGION, body_region=REGION),
-    _row(ScanOp, "Scan", {"body_region": "body"}, body_region=REGION, carry_count=SIZE, scan_output_count=SIZE),
+    _row(ptir.DynamicSliceOp, "DynamicSlice", sizes=BOUNDS),
+    _row(ptir.DynamicUpdateSliceOp, "DynamicUpdateSlice", sizes=BOUNDS),
+    _row(ptir.CondOp, "Cond", {"true_region": "true", "false_region": "false"}, true_region=REGION, false_region=REGION),
+    _row(ptir.WhileOp, "While", {"cond_region": "cond", "body_region": "body"}, cond_region=REGION, body_region=REGION),
+    _row(ptir.ScanOp, "Scan", {"body_region": "body"}, body_region=REGION, carry_count=SIZE, scan_output_count=SIZE),
     _row(
-        ReduceWindowOp,
+        ptir.ReduceWindowOp,
         "ReduceWindow",
         {"reduce": "kind"},
         window_dims=SIZES,
@@ -255,13 +217,13 @@ ROWS: tuple[PtirRow, ...] = (
         reduce=REDUCTION,
         **ACCUM,
     ),
-    _row(ExtractPatchesOp, "ExtractPatches", window=SIZES, strides=SIZES, dilation=SIZES, padding=PAIRS, pad_value=SCALAR),
-    _row(CustomCallOp, "CustomCall", target=TEXT, attrs=CALL_ATTRIBUTES),
-    _row(RngUniformOp, "RngUniform", **RANDOM),
-    _row(RngNormalOp, "RngNormal", **RANDOM),
-    _row(TopKOp, "TopK", k=BOUND, axis=Axis(0), largest=FLAG, indices_dtype=DTYPE),
+    _row(ptir.ExtractPatchesOp, "ExtractPatches", window=SIZES, strides=SIZES, dilation=SIZES, padding=PAIRS, pad_value=SCALAR),
+    _row(ptir.CustomCallOp, "CustomCall", target=TEXT, attrs=CALL_ATTRIBUTES),
+    _row(ptir.RngUniformOp, "RngUniform", **RANDOM),
+    _row(ptir.RngNormalOp, "RngNormal", **RANDOM),
+    _row(ptir.TopKOp, "TopK", k=BOUND, axis=Axis(0), largest=FLAG, indices_dtype=DTYPE),
     _row(
-        SegmentReduceOp,
+        ptir.SegmentReduceOp,
         "SegmentReduce",
         kind=Words(("sum", "max")),
         num_segments=BOUND,
@@ -269,21 +231,21 @@ ROWS: tuple[PtirRow, ...] = (
         indices_are_sorted=FLAG,
         unique=FLAG,
     ),
-    _row(QuantizeOp, "Quantize", output_dtype=DTYPE, axis=Option(Axis(0))),
-    _row(DequantizeOp, "Dequantize", axis=Option(Axis(0)), output_dtype=Option(DTYPE)),
-    _row(RequantizeOp, "Requantize", output_dtype=DTYPE, axis=Option(Axis(0))),
-    *(_extension(op) for op in EXTENSION_OPS),
+    _row(ptir.QuantizeOp, "Quantize", output_dtype=DTYPE, axis=Option(Axis(0))),
+    _row(ptir.DequantizeOp, "Dequantize", axis=Option(Axis(0)), output_dtype=Option(DTYPE)),
+    _row(ptir.RequantizeOp, "Requantize", output_dtype=DTYPE, axis=Option(Axis(0))),
+    *(_extension(op) for op in ptir.EXTENSION_OPS),
 )
 """In the contract's order."""
 
-WITHOUT_ROW: dict[type[PtirOp], str] = {
-    YieldOp: "what it holds are the results of the region",
-    LayerNormOp: "decomposed",
-    ClampOp: "decomposed",
+WITHOUT_ROW: dict[type[ptir.PtirOp], str] = {
+    ptir.YieldOp: "what it holds are the results of the region",
+    ptir.LayerNormOp: "decomposed",
+    ptir.ClampOp: "decomposed",
 }
 """The ops that no row writes, and why."""
 
-ROW_OF: dict[type[PtirOp], PtirRow] = {row.op: row for row in ROWS}
+ROW_OF: dict[type[ptir.PtirOp], PtirRow] = {row.op: row for row in ROWS}
 _BY_VARIANT: dict[str, PtirRow] = {row.variant: row for row in ROWS if row.word is None and not row.is_extension}
 _BY_WORD: dict[tuple[str, str], PtirRow] = {(row.variant, row.word): row for row in ROWS if row.word is not None}
 _BY_NAME: dict[str, PtirRow] = {row.op.OPCODE: row for row in ROWS if row.is_extension}
@@ -292,7 +254,7 @@ UNIT_VARIANTS = frozenset(row.variant for row in ROWS if row.word is None and ro
 """The variants without payload."""
 
 
-def row_of(op: type[PtirOp]) -> PtirRow:
+def row_of(op: type[ptir.PtirOp]) -> PtirRow:
     """The row of an op; E4000 for one without, which names it."""
     if (row := ROW_OF.get(op)) is None:
         raise error("E4000", f"no public form can express {op.OPCODE}", given=op.OPCODE, expected=list(VARIANTS))
@@ -325,7 +287,7 @@ def _named_row(tag: str, payload: Node) -> PtirRow:
     return _BY_NAME[name]
 
 
-def check_stated_dims(op: PtirOp, row: PtirRow) -> None:
+def check_stated_dims(op: ptir.PtirOp, row: PtirRow) -> None:
     """Raise E4000 for a property that the contract's forms cannot say: an expression, or a name where they have sizes."""
     bounds = {f.key for f in row.fields if isinstance(f.kind.item if isinstance(f.kind, Listed) else f.kind, Bound)}
     for name, found in op.stated_dims().items():
@@ -334,7 +296,7 @@ def check_stated_dims(op: PtirOp, row: PtirRow) -> None:
                 sized(dim) if name in bounds else named(dim)
 
 
-def normalised(op: PtirOp, values: dict[str, Any], row: PtirRow) -> dict[str, Any]:
+def normalised(op: ptir.PtirOp, values: dict[str, Any], row: PtirRow) -> dict[str, Any]:
     """The properties with every axis counted from 0, as the public form has it."""
     for field in row.fields:
         kind, value = field.kind, values.get(field.key)

@@ -22,21 +22,8 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.target import Target
 
+from mind_dialect import ptir
 from mind_dialect.errors import MindError, error
-from mind_dialect.ptir import (
-    AddOp,
-    BroadcastToOp,
-    CastOp,
-    DivOp,
-    DotGeneralOp,
-    ExpOp,
-    MulOp,
-    NegOp,
-    PtirOp,
-    ReduceOp,
-    StopGradientOp,
-    SubOp,
-)
 from mind_dialect.ptir.types import PtirDType, TensorSpec, read_type
 from mind_dialect.ptir_program import check_states_version
 
@@ -48,7 +35,7 @@ from .bindings import extents, snippet_dtype
 class SnippetOp:
     """An op of the form: the properties that its name implies, and those written as attributes, by kind."""
 
-    op: type[PtirOp]
+    op: type[ptir.PtirOp]
     implied: Mapping[str, Any] = field(default_factory=dict[str, Any])
     attributes: Mapping[str, str] = field(default_factory=dict[str, str])
     """`ints`, `bool`, or `dtype`."""
@@ -61,28 +48,28 @@ _DTYPES = {"accum_dtype": "dtype", "out_dtype": "dtype"}
 _REDUCE: Any = {"attributes": {"axes": "ints", "keepdims": "bool", **_DTYPES}, "required": ("axes",)}
 _DIMS = ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")
 SNIPPET_OPS: dict[str, SnippetOp] = {
-    "cast": SnippetOp(CastOp),
-    "reduce_max": SnippetOp(ReduceOp, {"kind": "max"}, **_REDUCE),
-    "reduce_sum": SnippetOp(ReduceOp, {"kind": "sum"}, **_REDUCE),
+    "cast": SnippetOp(ptir.CastOp),
+    "reduce_max": SnippetOp(ptir.ReduceOp, {"kind": "max"}, **_REDUCE),
+    "reduce_sum": SnippetOp(ptir.ReduceOp, {"kind": "sum"}, **_REDUCE),
     "broadcast_to": SnippetOp(
-        BroadcastToOp,
+        ptir.BroadcastToOp,
         attributes={"result_shape": "ints"},
         required=("result_shape",),
         synonyms={"shape": ("result_shape",)},
     ),
     "dot_general": SnippetOp(
-        DotGeneralOp,
+        ptir.DotGeneralOp,
         attributes={**dict.fromkeys(_DIMS, "ints"), **_DTYPES},
         required=("contract_lhs", "contract_rhs"),
         synonyms={"batch": ("batch_lhs", "batch_rhs")},
     ),
-    "add": SnippetOp(AddOp),
-    "sub": SnippetOp(SubOp),
-    "mul": SnippetOp(MulOp),
-    "div": SnippetOp(DivOp),
-    "exp": SnippetOp(ExpOp),
-    "neg": SnippetOp(NegOp),
-    "stop_gradient": SnippetOp(StopGradientOp),
+    "add": SnippetOp(ptir.AddOp),
+    "sub": SnippetOp(ptir.SubOp),
+    "mul": SnippetOp(ptir.MulOp),
+    "div": SnippetOp(ptir.DivOp),
+    "exp": SnippetOp(ptir.ExpOp),
+    "neg": SnippetOp(ptir.NegOp),
+    "stop_gradient": SnippetOp(ptir.StopGradientOp),
 }
 """The twelve ops by their names."""
 DEFAULTS: dict[str, Any] = {"keepdims": False, "batch_lhs": (), "batch_rhs": ()}
@@ -143,11 +130,11 @@ def _statements(ops: Sequence[Operation], names: _Names) -> Iterator[str]:
     for op in ops:
         name = None
         values: dict[str, Any] = {}
-        if isinstance(op, PtirOp):
+        if isinstance(op, ptir.PtirOp):
             op.check()
             values = op.values()
             name = next((n for n, s in SNIPPET_OPS.items() if s.op is type(op) and s.implied.items() <= values.items()), None)
-        if name is None or not isinstance(op, PtirOp):
+        if name is None or not isinstance(op, ptir.PtirOp):
             shown = f"{op.name} kind {values['kind']}" if "kind" in values else op.name
             raise error("E4000", f"snippets have no {shown}", operation=op, given=shown, expected=list(SNIPPET_OPS))
         if any(v not in names for v in op.operands):
@@ -186,7 +173,7 @@ def properties(name: str, given: Mapping[str, Any], result: Any) -> dict[str, An
             raise error("E4000", f"{name} lacks {key}[...]", given=sorted(given), expected=expected)
     defaults = {key: DEFAULTS.get(key) for key in snippet.attributes}
     values = {**defaults, **snippet.implied, **given}
-    if snippet.op is CastOp:
+    if snippet.op is ptir.CastOp:
         if not isinstance(result, TensorSpec):
             raise error("E2001", "cast returns a tensor, found a tuple", expected="tensor", actual="tuple")
         values["dtype"] = result.dtype

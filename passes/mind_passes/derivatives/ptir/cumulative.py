@@ -13,17 +13,7 @@ from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
-from mind_dialect.ptir import (
-    AndOp,
-    CumulativeOp,
-    CumulativeSumOp,
-    GatherOp,
-    IotaOp,
-    OrOp,
-    ReverseOp,
-    ScanOp,
-    ScatterReduceOp,
-)
+from mind_dialect import ptir
 from mind_dialect.ptir.control import Body
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import F8E4M3, SI64, PtirDType
@@ -52,7 +42,7 @@ from ..walks import ForwardRow, Row
 from .shared import applied, zeros
 
 
-def sum_x(op: CumulativeSumOp, g: SSAValue) -> Value:
+def sum_x(op: ptir.CumulativeSumOp, g: SSAValue) -> Value:
     """The sums from the other end."""
     return applied(op, {0: g}, reverse=not op.values()["reverse"])
 
@@ -60,28 +50,28 @@ def sum_x(op: CumulativeSumOp, g: SSAValue) -> Value:
 # Products
 
 
-def in_time(op: CumulativeOp, x: Value, *, backwards: bool) -> Value:
+def in_time(op: ptir.CumulativeOp, x: Value, *, backwards: bool) -> Value:
     """`x` with the axis of `op` first, in the order in which `op` walks along it, or against it."""
     axis, rank = axis_of(op), len(spec(x).shape)
     moved = transpose(x, (axis, *(a for a in range(rank) if a != axis)))
-    return make(ReverseOp, moved, axes=(0,)) if op.values()["reverse"] is not backwards else moved
+    return make(ptir.ReverseOp, moved, axes=(0,)) if op.values()["reverse"] is not backwards else moved
 
 
-def from_time(op: CumulativeOp, x: Value, *, backwards: bool) -> Value:
+def from_time(op: ptir.CumulativeOp, x: Value, *, backwards: bool) -> Value:
     """Undo `in_time`."""
     axis, rank = axis_of(op), len(spec(x).shape)
-    turned = make(ReverseOp, x, axes=(0,)) if op.values()["reverse"] is not backwards else x
+    turned = make(ptir.ReverseOp, x, axes=(0,)) if op.values()["reverse"] is not backwards else x
     return transpose(turned, (*range(1, axis + 1), 0, *range(axis + 1, rank)))
 
 
-def axis_of(op: CumulativeOp) -> int:
+def axis_of(op: ptir.CumulativeOp) -> int:
     return op.values()["axis"] % len(spec(op.x).shape)
 
 
-def again(op: CumulativeOp, x: Value, **changed: Any) -> CumulativeOp:
+def again(op: ptir.CumulativeOp, x: Value, **changed: Any) -> ptir.CumulativeOp:
     """The op on another operand, with some properties changed."""
     values: dict[str, Any] = {**op.values(), **changed}
-    return make(CumulativeOp, x, type=None, **values)
+    return make(ptir.CumulativeOp, x, type=None, **values)
 
 
 def nothing(dtype: PtirDType, shape: Dims) -> Value:
@@ -90,16 +80,16 @@ def nothing(dtype: PtirDType, shape: Dims) -> Value:
     return filled(0.0, dtype, sizes) if len(sizes) == len(shape) else broadcast(scalar(0.0, dtype), shape)
 
 
-def widened(op: CumulativeOp, x: Value) -> Value:
+def widened(op: ptir.CumulativeOp, x: Value) -> Value:
     return cast(x, default_accumulator(spec(op.x).dtype))
 
 
-def before(op: CumulativeOp) -> Value:
+def before(op: ptir.CumulativeOp) -> Value:
     """The product of what comes before each element, in the accumulator's dtype."""
     return again(op, widened(op, op.x), exclusive=True)
 
 
-def product_x(op: CumulativeOp, g: SSAValue) -> Value:
+def product_x(op: ptir.CumulativeOp, g: SSAValue) -> Value:
     """
     Multiply what comes before an element by `s`, the sum of adjoints of what comes after, each times what lies between.
 
@@ -117,7 +107,7 @@ def product_x(op: CumulativeOp, g: SSAValue) -> Value:
     return cast(mul(before(op), from_time(op, scanned(x, g_wide, body), backwards=True)), spec(op.x).dtype)
 
 
-def product_tangent(op: CumulativeOp, t: SSAValue) -> Value:
+def product_tangent(op: ptir.CumulativeOp, t: SSAValue) -> Value:
     """`dy[i] = x[i] dy[i - 1] + t[i]` times what comes before; where elements are left out, that of the step before."""
     exclusive = op.values()["exclusive"]
 
@@ -132,50 +122,52 @@ def product_tangent(op: CumulativeOp, t: SSAValue) -> Value:
 def scanned(a: Value, b: Value, body: Body) -> Value:
     """The stacked output of a scan over two values, from zeros."""
     dtype, shape = spec(a)
-    return ScanOp(nothing(dtype, shape[1:]), a, b, carry_count=1, scan_output_count=1, body=body).results[1]
+    return ptir.ScanOp(nothing(dtype, shape[1:]), a, b, carry_count=1, scan_output_count=1, body=body).results[1]
 
 
 # Extremes
 
 
-def setters(op: CumulativeOp) -> tuple[Value, Value]:
+def setters(op: ptir.CumulativeOp) -> tuple[Value, Value]:
     """For each result the index along the axis of the first element that set it, and whether there is one."""
     values = op.values()
     most = 448.0 if spec(op.x).dtype is F8E4M3 else inf
     least = full(-most if values["kind"] == "max" else most, op.x)
     best = again(op, op.x, exclusive=True)
     better = compare("greater" if values["kind"] == "max" else "less", op.x, best)
-    first_nan = elementwise(AndOp, compare("not_equal", op.x, op.x), compare("equal", best, best))
-    of_nothing = elementwise(AndOp, compare("equal", op.x, least), compare("equal", best, least))
-    new = elementwise(OrOp, elementwise(OrOp, better, first_nan), of_nothing)
-    own = make(IotaOp, type=typed(SI64, dims(op.x)), shape=dims(op.x), dtype=SI64, axis=axis_of(op))
+    first_nan = elementwise(ptir.AndOp, compare("not_equal", op.x, op.x), compare("equal", best, best))
+    of_nothing = elementwise(ptir.AndOp, compare("equal", op.x, least), compare("equal", best, least))
+    new = elementwise(ptir.OrOp, elementwise(ptir.OrOp, better, first_nan), of_nothing)
+    own = make(ptir.IotaOp, type=typed(SI64, dims(op.x)), shape=dims(op.x), dtype=SI64, axis=axis_of(op))
     none = (1 << 63) - 1 if values["reverse"] else -1
     latest = again(op, where(new, own, full(none, own)), kind="min" if values["reverse"] else "max")
-    found = elementwise(AndOp, compare("greater_equal", latest, full(0, own)), compare("less", latest, full((1 << 63) - 1, own)))
+    found = elementwise(
+        ptir.AndOp, compare("greater_equal", latest, full(0, own)), compare("less", latest, full((1 << 63) - 1, own))
+    )
     return where(found, latest, full(0, own)), found
 
 
-def extreme_x(op: CumulativeOp, g: SSAValue) -> Value:
+def extreme_x(op: ptir.CumulativeOp, g: SSAValue) -> Value:
     """The adjoints of what an element set."""
     places, found = setters(op)
-    return make(ScatterReduceOp, zeros(op.x), places, where(found, g, zeros(g)), kind="add", axis=op.values()["axis"])
+    return make(ptir.ScatterReduceOp, zeros(op.x), places, where(found, g, zeros(g)), kind="add", axis=op.values()["axis"])
 
 
-def extreme_tangent(op: CumulativeOp, t: SSAValue) -> Value:
+def extreme_tangent(op: ptir.CumulativeOp, t: SSAValue) -> Value:
     """The tangents of what set each result."""
     places, found = setters(op)
-    return where(found, make(GatherOp, t, places, axis=op.values()["axis"]), zeros(t))
+    return where(found, make(ptir.GatherOp, t, places, axis=op.values()["axis"]), zeros(t))
 
 
-def cumulative_x(op: CumulativeOp, g: SSAValue) -> Value:
+def cumulative_x(op: ptir.CumulativeOp, g: SSAValue) -> Value:
     return product_x(op, g) if op.values()["kind"] == "prod" else extreme_x(op, g)
 
 
-def cumulative_tangent(op: CumulativeOp, ts: Sequence[SSAValue | None]) -> Value:
+def cumulative_tangent(op: ptir.CumulativeOp, ts: Sequence[SSAValue | None]) -> Value:
     (t,) = ts
     assert t is not None
     return product_tangent(op, t) if op.values()["kind"] == "prod" else extreme_tangent(op, t)
 
 
-REVERSE: dict[type[Operation], Row] = {CumulativeSumOp: (sum_x,), CumulativeOp: (cumulative_x,)}
-FORWARD: dict[type[Operation], ForwardRow] = {CumulativeSumOp: linear(0), CumulativeOp: cumulative_tangent}
+REVERSE: dict[type[Operation], Row] = {ptir.CumulativeSumOp: (sum_x,), ptir.CumulativeOp: (cumulative_x,)}
+FORWARD: dict[type[Operation], ForwardRow] = {ptir.CumulativeSumOp: linear(0), ptir.CumulativeOp: cumulative_tangent}

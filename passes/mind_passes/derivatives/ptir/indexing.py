@@ -11,15 +11,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from mind_dialect.ptir import (
-    DynamicSliceOp,
-    DynamicUpdateSliceOp,
-    GatherOp,
-    IotaOp,
-    ScatterAddOp,
-    ScatterReduceOp,
-    TakeOp,
-)
+from mind_dialect import ptir
 from mind_dialect.ptir.types import SI64, tensor_type
 from mind_dialect.ptir_shapes import axis
 
@@ -31,11 +23,11 @@ from .scatter_windows import gather_windows
 from .shared import applied, jointly, zeros
 
 
-def take_x(op: TakeOp, g: SSAValue) -> Value:
+def take_x(op: ptir.TakeOp, g: SSAValue) -> Value:
     """Rows of the adjoint, added where they were taken from."""
     first = len(spec(op.indices).shape)
     return make(
-        ScatterAddOp,
+        ptir.ScatterAddOp,
         zeros(op.x),
         op.indices,
         g,
@@ -46,21 +38,21 @@ def take_x(op: TakeOp, g: SSAValue) -> Value:
 
 
 def scattered(kind: str, x: Value, indices: Value, updates: Value, axis: int) -> Value:
-    return make(ScatterReduceOp, x, indices, updates, kind=kind, axis=axis)
+    return make(ptir.ScatterReduceOp, x, indices, updates, kind=kind, axis=axis)
 
 
 def gathered(x: Value, indices: Value, axis: int) -> Value:
-    return make(GatherOp, x, indices, type=tensor_type(spec(x).dtype, dims(indices)), axis=axis)
+    return make(ptir.GatherOp, x, indices, type=tensor_type(spec(x).dtype, dims(indices)), axis=axis)
 
 
-def gather_x(op: GatherOp, g: SSAValue) -> Value:
+def gather_x(op: ptir.GatherOp, g: SSAValue) -> Value:
     return scattered("add", zeros(op.x), op.indices, g, op.values()["axis"])
 
 
 # scatter_add
 
 
-def scatter_add_tangent(op: ScatterAddOp, ts: Sequence[SSAValue | None]) -> Value:
+def scatter_add_tangent(op: ptir.ScatterAddOp, ts: Sequence[SSAValue | None]) -> Value:
     x, _, updates = ts
     if updates is None:
         assert x is not None
@@ -71,17 +63,17 @@ def scatter_add_tangent(op: ScatterAddOp, ts: Sequence[SSAValue | None]) -> Valu
 # scatter_reduce
 
 
-def read(op: ScatterReduceOp, v: Value) -> Value:
+def read(op: ptir.ScatterReduceOp, v: Value) -> Value:
     """Read `v`, of the shape of the result, at the place of each update."""
     return gathered(v, op.indices, op.values()["axis"])
 
 
-def replaced_x(op: ScatterReduceOp, g: SSAValue) -> Value:
+def replaced_x(op: ptir.ScatterReduceOp, g: SSAValue) -> Value:
     """The adjoint, but for the places that were overwritten."""
     return applied(op, {0: g, 2: zeros(op.updates)})
 
 
-def replacing(op: ScatterReduceOp, g: SSAValue) -> Value:
+def replacing(op: ptir.ScatterReduceOp, g: SSAValue) -> Value:
     """
     The adjoint at the place of each update that lasts.
 
@@ -92,12 +84,12 @@ def replacing(op: ScatterReduceOp, g: SSAValue) -> Value:
     if spec(op.updates).shape[along] in (0, 1):
         return found
     shape = dims(op.updates)
-    numbers = make(IotaOp, type=tensor_type(SI64, shape), shape=shape, dtype=SI64, axis=along)
+    numbers = make(ptir.IotaOp, type=tensor_type(SI64, shape), shape=shape, dtype=SI64, axis=along)
     last = scattered("replace", broadcast(scalar(0, SI64), dims(op.x)), op.indices, numbers, along)
     return where(compare("equal", read(op, last), numbers), found, zeros(found))
 
 
-def written(op: ScatterReduceOp, kind: str, x: Value, updates: Value) -> Value:
+def written(op: ptir.ScatterReduceOp, kind: str, x: Value, updates: Value) -> Value:
     """Combine updates into `x` as the op does, by a kind."""
     return scattered(kind, x, op.indices, updates, op.values()["axis"])
 
@@ -105,7 +97,7 @@ def written(op: ScatterReduceOp, kind: str, x: Value, updates: Value) -> Value:
 EXTREME = ExtremeScatter(read, written)
 
 
-def scatter_reduce_tangent(op: ScatterReduceOp, ts: Sequence[SSAValue | None]) -> Value:
+def scatter_reduce_tangent(op: ptir.ScatterReduceOp, ts: Sequence[SSAValue | None]) -> Value:
     values = op.values()
     if values["kind"] == "add" and ts[2] is None:
         assert ts[0] is not None
@@ -127,31 +119,31 @@ SCATTERS: dict[str, Rules | Whole] = {
 # Windows that start where an operand says; reading and writing clamp the start alike
 
 
-def sliced_x(op: DynamicSliceOp, g: SSAValue) -> Value:
-    return make(DynamicUpdateSliceOp, zeros(op.x), g, op.start, sizes=op.values()["sizes"])
+def sliced_x(op: ptir.DynamicSliceOp, g: SSAValue) -> Value:
+    return make(ptir.DynamicUpdateSliceOp, zeros(op.x), g, op.start, sizes=op.values()["sizes"])
 
 
-def updated_x(op: DynamicUpdateSliceOp, g: SSAValue) -> Value:
+def updated_x(op: ptir.DynamicUpdateSliceOp, g: SSAValue) -> Value:
     return applied(op, {0: g, 1: zeros(op.update)})
 
 
-def update(op: DynamicUpdateSliceOp, g: SSAValue) -> Value:
-    return make(DynamicSliceOp, g, op.start, type=op.update.type, sizes=op.values()["sizes"])
+def update(op: ptir.DynamicUpdateSliceOp, g: SSAValue) -> Value:
+    return make(ptir.DynamicSliceOp, g, op.start, type=op.update.type, sizes=op.values()["sizes"])
 
 
 REVERSE: dict[type[Operation], Row] = {
-    TakeOp: (take_x, None),
-    GatherOp: (gather_x, None),
-    ScatterAddOp: (lambda op, g: g, None, gather_windows),
-    ScatterReduceOp: lambda op: SCATTERS[op.values()["kind"]],
-    DynamicSliceOp: (sliced_x, None),
-    DynamicUpdateSliceOp: (updated_x, update, None),
+    ptir.TakeOp: (take_x, None),
+    ptir.GatherOp: (gather_x, None),
+    ptir.ScatterAddOp: (lambda op, g: g, None, gather_windows),
+    ptir.ScatterReduceOp: lambda op: SCATTERS[op.values()["kind"]],
+    ptir.DynamicSliceOp: (sliced_x, None),
+    ptir.DynamicUpdateSliceOp: (updated_x, update, None),
 }
 FORWARD: dict[type[Operation], ForwardRow] = {
-    TakeOp: linear(0),
-    GatherOp: linear(0),
-    ScatterAddOp: scatter_add_tangent,
-    ScatterReduceOp: scatter_reduce_tangent,
-    DynamicSliceOp: linear(0),
-    DynamicUpdateSliceOp: jointly(0, 1),
+    ptir.TakeOp: linear(0),
+    ptir.GatherOp: linear(0),
+    ptir.ScatterAddOp: scatter_add_tangent,
+    ptir.ScatterReduceOp: scatter_reduce_tangent,
+    ptir.DynamicSliceOp: linear(0),
+    ptir.DynamicUpdateSliceOp: jointly(0, 1),
 }

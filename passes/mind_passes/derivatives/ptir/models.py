@@ -12,15 +12,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from mind_dialect.ptir import (
-    DequantizeOp,
-    QuantizeOp,
-    RequantizeOp,
-    RngNormalOp,
-    RngUniformOp,
-    SortOp,
-    TopKOp,
-)
+from mind_dialect import ptir
 from mind_dialect.ptir.types import SI64, tensor_type
 from mind_dialect.ptir_shapes import axis
 
@@ -31,26 +23,26 @@ from .indexing import gathered, scattered
 from .shared import applied, zeros
 
 
-def order(op: SortOp) -> SSAValue:
+def order(op: ptir.SortOp) -> SSAValue:
     """Return the source of each element of the result: all of them, best first, are the sorted ones. E5006 without a name."""
     shape, values = dims(op.x), op.values()
     n = shape[axis(values["axis"], len(shape))]
     properties = {"k": n, "axis": values["axis"], "largest": values["descending"], "indices_dtype": SI64}
     types = [op.x.type, tensor_type(SI64, shape)]
-    return TopKOp.create(operands=[op.x], properties=TopKOp.store_properties(properties), result_types=types).results[1]
+    return ptir.TopKOp.create(operands=[op.x], properties=ptir.TopKOp.store_properties(properties), result_types=types).results[1]
 
 
-def along(op: TopKOp | SortOp) -> int:
+def along(op: ptir.TopKOp | ptir.SortOp) -> int:
     return op.values()["axis"]
 
 
-def sort_tangent(op: SortOp, ts: Sequence[SSAValue | None]) -> Value:
+def sort_tangent(op: ptir.SortOp, ts: Sequence[SSAValue | None]) -> Value:
     (t,) = ts
     assert t is not None
     return gathered(t, order(op), along(op))
 
 
-def top_k_tangent(op: TopKOp, ts: Sequence[SSAValue | None]) -> Value:
+def top_k_tangent(op: ptir.TopKOp, ts: Sequence[SSAValue | None]) -> Value:
     (t,) = ts
     assert t is not None
     return gathered(t, op.indices, along(op))
@@ -61,11 +53,11 @@ def nothing(op: Operation) -> Rules:
     return (None,) * len(op.operands)
 
 
-def dequantize_rules(op: DequantizeOp) -> Rules:
+def dequantize_rules(op: ptir.DequantizeOp) -> Rules:
     return (None,) if len(op.operands) == 1 else (None, scale_adjoint, None)
 
 
-def scale_adjoint(op: DequantizeOp, g: SSAValue) -> Value:
+def scale_adjoint(op: ptir.DequantizeOp, g: SSAValue) -> Value:
     """The sum of `g (x - zero_point)` over what has the scale in common; the difference is x dequantised with scale 1."""
     scale, a = op.operands[1], op.values()["axis"]
     shape = spec(op.x).shape
@@ -73,7 +65,7 @@ def scale_adjoint(op: DequantizeOp, g: SSAValue) -> Value:
     return reduce_sum(mul(g, applied(op, {1: full(1.0, scale)})), [i for i in range(len(shape)) if i not in kept])
 
 
-def dequantize_tangent(op: DequantizeOp, ts: Sequence[SSAValue | None]) -> Value:
+def dequantize_tangent(op: ptir.DequantizeOp, ts: Sequence[SSAValue | None]) -> Value:
     """With the tangent of the scale as scale."""
     t = ts[1]
     assert t is not None
@@ -81,20 +73,20 @@ def dequantize_tangent(op: DequantizeOp, ts: Sequence[SSAValue | None]) -> Value
 
 
 REVERSE: dict[type[Operation], Row] = {
-    RngUniformOp: (),
-    RngNormalOp: (),
-    TopKOp: (lambda op, g: scattered("add", zeros(op.x), op.indices, g, along(op)),),
-    QuantizeOp: nothing,
-    DequantizeOp: dequantize_rules,
-    RequantizeOp: nothing,
-    SortOp: (lambda op, g: scattered("add", zeros(op.x), order(op), g, along(op)),),
+    ptir.RngUniformOp: (),
+    ptir.RngNormalOp: (),
+    ptir.TopKOp: (lambda op, g: scattered("add", zeros(op.x), op.indices, g, along(op)),),
+    ptir.QuantizeOp: nothing,
+    ptir.DequantizeOp: dequantize_rules,
+    ptir.RequantizeOp: nothing,
+    ptir.SortOp: (lambda op, g: scattered("add", zeros(op.x), order(op), g, along(op)),),
 }
 FORWARD: dict[type[Operation], ForwardRow] = {
-    RngUniformOp: FLAT,
-    RngNormalOp: FLAT,
-    TopKOp: top_k_tangent,
-    QuantizeOp: FLAT,
-    DequantizeOp: dequantize_tangent,
-    RequantizeOp: FLAT,
-    SortOp: sort_tangent,
+    ptir.RngUniformOp: FLAT,
+    ptir.RngNormalOp: FLAT,
+    ptir.TopKOp: top_k_tangent,
+    ptir.QuantizeOp: FLAT,
+    ptir.DequantizeOp: dequantize_tangent,
+    ptir.RequantizeOp: FLAT,
+    ptir.SortOp: sort_tangent,
 }

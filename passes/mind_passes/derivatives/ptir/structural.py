@@ -12,21 +12,9 @@ from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
+from mind_dialect import ptir
 from mind_dialect.errors import error
 from mind_dialect.extents.dims import add_dims
-from mind_dialect.ptir import (
-    BroadcastToOp,
-    ConcatOp,
-    DimensionSizeOp,
-    IotaOp,
-    PadOp,
-    ReshapeOp,
-    ReverseOp,
-    SliceOp,
-    StridedSliceOp,
-    TileOp,
-    TransposeOp,
-)
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, axes, axis
 from mind_dialect.shapes import inverse_permutation
 
@@ -36,12 +24,12 @@ from ..rules import Rules, Value, linear
 from ..walks import FLAT, ForwardRow, Row
 
 
-def transpose_x(op: TransposeOp, g: SSAValue) -> Value:
+def transpose_x(op: ptir.TransposeOp, g: SSAValue) -> Value:
     perm = op.values()["perm"]
     return transpose(g, inverse_permutation(axes(perm, len(perm))))
 
 
-def broadcast_x(op: BroadcastToOp, g: SSAValue) -> Value:
+def broadcast_x(op: ptir.BroadcastToOp, g: SSAValue) -> Value:
     """The sum over what was repeated: axes that came in front, and axes of extent 1 that were stretched."""
     x, target = spec(op.x).shape, op.result_spec().shape
     lead = len(target) - len(x)
@@ -56,12 +44,12 @@ def broadcast_x(op: BroadcastToOp, g: SSAValue) -> Value:
     return reshape(reduce_sum(g, (*prepended, *stretched)), x)
 
 
-def concat_rules(op: ConcatOp) -> Rules:
+def concat_rules(op: ptir.ConcatOp) -> Rules:
     """For each operand, its part of the adjoint."""
     return tuple(lambda op, g, i=i: concat_part(op, i, g) for i in range(len(op.operands)))
 
 
-def concat_part(op: ConcatOp, i: int, g: SSAValue) -> Value:
+def concat_part(op: ptir.ConcatOp, i: int, g: SSAValue) -> Value:
     a = axis(op.values()["axis"], len(spec(g).shape))
     before: Dim = 0
     for x in op.operands[:i]:
@@ -69,13 +57,13 @@ def concat_part(op: ConcatOp, i: int, g: SSAValue) -> Value:
     return window(g, {a: AxisSlice(stated(before, g), dims(op.operands[i])[a])})
 
 
-def concat_tangent(op: ConcatOp, ts: Sequence[SSAValue | None]) -> Value:
+def concat_tangent(op: ptir.ConcatOp, ts: Sequence[SSAValue | None]) -> Value:
     """The tangents one after the other, zeros for what does not vary."""
     parts = [full(0.0, x) if t is None else t for x, t in zip(op.operands, ts, strict=True)]
-    return make(ConcatOp, *parts, type=op.result.type, **op.values())
+    return make(ptir.ConcatOp, *parts, type=op.result.type, **op.values())
 
 
-def pad_x(op: PadOp, g: SSAValue) -> Value:
+def pad_x(op: ptir.PadOp, g: SSAValue) -> Value:
     values, shape = op.values(), spec(op.x).shape
     edges = enumerate(zip(values["low"], values["high"], values["interior"], strict=True))
     padded = [a for a, each in edges if any(each)]
@@ -84,7 +72,7 @@ def pad_x(op: PadOp, g: SSAValue) -> Value:
     return window(g, {a: AxisSlice(values["low"][a], shape[a], 1 + values["interior"][a]) for a in padded})
 
 
-def pad_tangent(op: PadOp, ts: Sequence[SSAValue | None]) -> Value:
+def pad_tangent(op: ptir.PadOp, ts: Sequence[SSAValue | None]) -> Value:
     """The tangent padded with zeros: the padding is constant."""
     (t,) = ts
     assert t is not None
@@ -92,17 +80,17 @@ def pad_tangent(op: PadOp, ts: Sequence[SSAValue | None]) -> Value:
     return pad(t, values["low"], values["high"], values["interior"], type=op.result.type)
 
 
-def slice_x(op: SliceOp, g: SSAValue) -> Value:
+def slice_x(op: ptir.SliceOp, g: SSAValue) -> Value:
     starts = op.values()["starts"]
     return place(g, starts, (1,) * len(starts), dims(op.x))
 
 
-def strided_slice_x(op: StridedSliceOp, g: SSAValue) -> Value:
+def strided_slice_x(op: ptir.StridedSliceOp, g: SSAValue) -> Value:
     values = op.values()
     return place(g, values["starts"], values["strides"], dims(op.x))
 
 
-def tile_x(op: TileOp, g: SSAValue) -> Value:
+def tile_x(op: ptir.TileOp, g: SSAValue) -> Value:
     """The sum over the repetitions, each on an axis of its own in front of the axis that it repeats."""
     shape: list[Any] = []
     repeated: list[int] = []
@@ -115,28 +103,28 @@ def tile_x(op: TileOp, g: SSAValue) -> Value:
 
 
 REVERSE: dict[type[Operation], Row] = {
-    ReshapeOp: (lambda op, g: reshape_like(g, op.x),),
-    TransposeOp: (transpose_x,),
-    BroadcastToOp: (broadcast_x,),
-    SliceOp: (slice_x,),
-    ConcatOp: concat_rules,
-    PadOp: (pad_x,),
-    TileOp: (tile_x,),
-    IotaOp: (),
-    DimensionSizeOp: (None,),
-    ReverseOp: (lambda op, g: make(ReverseOp, g, axes=op.values()["axes"]),),
-    StridedSliceOp: (strided_slice_x,),
+    ptir.ReshapeOp: (lambda op, g: reshape_like(g, op.x),),
+    ptir.TransposeOp: (transpose_x,),
+    ptir.BroadcastToOp: (broadcast_x,),
+    ptir.SliceOp: (slice_x,),
+    ptir.ConcatOp: concat_rules,
+    ptir.PadOp: (pad_x,),
+    ptir.TileOp: (tile_x,),
+    ptir.IotaOp: (),
+    ptir.DimensionSizeOp: (None,),
+    ptir.ReverseOp: (lambda op, g: make(ptir.ReverseOp, g, axes=op.values()["axes"]),),
+    ptir.StridedSliceOp: (strided_slice_x,),
 }
 FORWARD: dict[type[Operation], ForwardRow] = {
-    ReshapeOp: linear(0),
-    TransposeOp: linear(0),
-    BroadcastToOp: linear(0),
-    SliceOp: linear(0),
-    ConcatOp: concat_tangent,
-    PadOp: pad_tangent,
-    TileOp: linear(0),
-    IotaOp: FLAT,
-    DimensionSizeOp: FLAT,
-    ReverseOp: linear(0),
-    StridedSliceOp: linear(0),
+    ptir.ReshapeOp: linear(0),
+    ptir.TransposeOp: linear(0),
+    ptir.BroadcastToOp: linear(0),
+    ptir.SliceOp: linear(0),
+    ptir.ConcatOp: concat_tangent,
+    ptir.PadOp: pad_tangent,
+    ptir.TileOp: linear(0),
+    ptir.IotaOp: FLAT,
+    ptir.DimensionSizeOp: FLAT,
+    ptir.ReverseOp: linear(0),
+    ptir.StridedSliceOp: linear(0),
 }

@@ -8,25 +8,15 @@ from typing import TypeVar
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from mind_dialect import ptir
 from mind_dialect.elements import UnfitError
-from mind_dialect.ptir import (
-    BroadcastToOp,
-    ConstantOp,
-    DivOp,
-    DotGeneralOp,
-    FusionOp,
-    MulOp,
-    PtirOp,
-    ReduceOp,
-    ReshapeOp,
-)
 from mind_dialect.ptir.types import Kind
 
 from ...fusion.edit import FusionEdit
 from ..building import spec_of, uniform
 from ..rewrites.casts import FLOATS
 
-OpT = TypeVar("OpT", bound=PtirOp)
+OpT = TypeVar("OpT", bound=ptir.PtirOp)
 
 
 @dataclass(frozen=True)
@@ -37,9 +27,9 @@ class Match:
     The match holds only if nothing else uses what is `inside`. `build` makes the op that takes the place of them all.
     """
 
-    root: PtirOp
-    inside: list[PtirOp]
-    build: Callable[[Match], PtirOp] = field(compare=False)
+    root: ptir.PtirOp
+    inside: list[ptir.PtirOp]
+    build: Callable[[Match], ptir.PtirOp] = field(compare=False)
 
     def is_closed(self) -> bool:
         """Return whether the values inside are used by the ops of the match alone."""
@@ -74,50 +64,50 @@ def is_near(value: SSAValue, number: float) -> bool:
     return found == wanted or abs(found - number) <= last_digit
 
 
-def factor(value: SSAValue) -> tuple[PtirOp, SSAValue, float] | None:
+def factor(value: SSAValue) -> tuple[ptir.PtirOp, SSAValue, float] | None:
     """The op, x and number of `x * number`, `number * x` or `x / number`."""
     op = value.owner
-    if isinstance(op, MulOp):
+    if isinstance(op, ptir.MulOp):
         for x, c in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
             if isinstance(number := uniform(c), float):
                 return op, x, number
-    elif isinstance(op, DivOp) and isinstance(number := uniform(op.rhs), float) and abs(number) > 0:
+    elif isinstance(op, ptir.DivOp) and isinstance(number := uniform(op.rhs), float) and abs(number) > 0:
         return op, op.lhs, 1 / number
     return None
 
 
-def times(value: SSAValue, number: float) -> tuple[PtirOp, SSAValue] | None:
+def times(value: SSAValue, number: float) -> tuple[ptir.PtirOp, SSAValue] | None:
     """The op and x of `x * number`, `number * x` or `x / (1 / number)`."""
     op = value.owner
-    if isinstance(op, MulOp):
+    if isinstance(op, ptir.MulOp):
         for x, c in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
             if is_near(c, number):
                 return op, x
-    elif isinstance(op, DivOp) and is_near(op.rhs, 1 / number):
+    elif isinstance(op, ptir.DivOp) and is_near(op.rhs, 1 / number):
         return op, op.lhs
     return None
 
 
-def reduced(value: SSAValue, kind: str) -> tuple[ReduceOp, tuple[int, ...]] | None:
+def reduced(value: SSAValue, kind: str) -> tuple[ptir.ReduceOp, tuple[int, ...]] | None:
     """The reduction of that kind and its axes, if it gives the dtype of its operand."""
-    op = made_by(value, ReduceOp)
+    op = made_by(value, ptir.ReduceOp)
     if op is None or op.values()["kind"] != kind or spec_of(op.x).dtype is not spec_of(op.result).dtype:
         return None
     return op, op.values()["axes"]
 
 
-def stretched(value: SSAValue, axes: Sequence[int]) -> tuple[SSAValue, list[PtirOp]] | None:
+def stretched(value: SSAValue, axes: Sequence[int]) -> tuple[SSAValue, list[ptir.PtirOp]] | None:
     """
     Return the value that `value` repeats along `axes` and nowhere else, and the views between: a broadcast, perhaps reshapes.
 
     The views give what is repeated an extent of 1 there; dropping such extents is all that reshapes do here.
     """
-    shape, last = spec_of(value).shape, made_by(value, BroadcastToOp)
+    shape, last = spec_of(value).shape, made_by(value, ptir.BroadcastToOp)
     if last is None:
         return None
-    views: list[PtirOp] = [last]
+    views: list[ptir.PtirOp] = [last]
     x = last.x
-    while len(views) < 3 and (view := made_by(x, ReshapeOp)) is not None:
+    while len(views) < 3 and (view := made_by(x, ptir.ReshapeOp)) is not None:
         views.append(view)
         x = view.x
     thin = spec_of(last.x).shape
@@ -127,7 +117,7 @@ def stretched(value: SSAValue, axes: Sequence[int]) -> tuple[SSAValue, list[Ptir
     return x, views
 
 
-def only_units(view: PtirOp) -> bool:
+def only_units(view: ptir.PtirOp) -> bool:
     """Return whether a reshape adds and drops extents of 1, no more."""
     before, after = spec_of(view.operands[0]).shape, spec_of(view.results[0]).shape
     return [d for d in before if d != 1] == [d for d in after if d != 1]
@@ -136,16 +126,16 @@ def only_units(view: PtirOp) -> bool:
 # Fusions
 
 
-def fused(pattern: str) -> Callable[[Match], PtirOp]:
+def fused(pattern: str) -> Callable[[Match], ptir.PtirOp]:
     """A builder of fusions of a pattern."""
 
-    def build(match: Match) -> PtirOp:
+    def build(match: Match) -> ptir.PtirOp:
         return fusion([*match.inside, match.root], [match.root.results[0]], pattern)
 
     return build
 
 
-def fusion(ops: Sequence[Operation], results: Sequence[SSAValue], pattern: str | None = None) -> FusionOp:
+def fusion(ops: Sequence[Operation], results: Sequence[SSAValue], pattern: str | None = None) -> ptir.FusionOp:
     """
     A fusion of copies of `ops`, given in an order in which each comes after what it uses, that gives `results`.
 
@@ -167,7 +157,7 @@ def fusion(ops: Sequence[Operation], results: Sequence[SSAValue], pattern: str |
         edit.copy(op)
 
     for op in ops:
-        copy(op, is_no_view if isinstance(op, DotGeneralOp) else is_view)
+        copy(op, is_no_view if isinstance(op, ptir.DotGeneralOp) else is_view)
     new = edit.fusion(results, location=ops[-1].location, pattern=pattern)
     for old, result in zip(results, new.results, strict=True):
         result.name_hint = old.name_hint
@@ -176,12 +166,12 @@ def fusion(ops: Sequence[Operation], results: Sequence[SSAValue], pattern: str |
 
 def is_view(op: Operation) -> bool:
     """Return whether a fusion makes the result of `op` itself."""
-    return isinstance(op, BroadcastToOp) or is_fill(op)
+    return isinstance(op, ptir.BroadcastToOp) or is_fill(op)
 
 
 def is_fill(op: Operation) -> bool:
     """Return whether `op` is a constant that is one element everywhere."""
-    if not isinstance(op, ConstantOp):
+    if not isinstance(op, ptir.ConstantOp):
         return False
     literal = op.literal
     return len(literal.data.data) == literal.spec[0].size

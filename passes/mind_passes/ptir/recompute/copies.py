@@ -7,19 +7,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
-from mind_dialect.ptir import (
-    AddOp,
-    BroadcastToOp,
-    CastOp,
-    DivOp,
-    FusionOp,
-    MulOp,
-    NegOp,
-    PtirOp,
-    ReduceOp,
-    ReshapeOp,
-    TransposeOp,
-)
+from mind_dialect import ptir
 
 from ..building import fill, spec_of
 from .region import Region
@@ -31,7 +19,7 @@ class Rows:
     """Numbers of each row that a gradient needs: what the attention gives, and multiples of delta, made outside of fusions."""
 
     region: Region
-    attend: FusionOp
+    attend: ptir.FusionOp
     """The attention, its result, the greatest score of each row, and 1 over the sum of exponentials."""
     new: list[Operation] = field(default_factory=list[Operation])
     """Ops that were made and are in no block yet."""
@@ -44,15 +32,15 @@ class Rows:
         if key not in self.multiples:
             found, perm = self._delta()
             if times == -1.0:
-                found = self._made(NegOp(found))
+                found = self._made(ptir.NegOp(found))
             elif times != 1.0:
                 dtype, shape = spec_of(found)
                 factor = fill(self.region.products[0], dtype, sizes(shape), times)
-                found = self._made(MulOp(found, self._made(factor)))
+                found = self._made(ptir.MulOp(found, self._made(factor)))
             if perm != tuple(range(len(perm))):
-                found = self._made(TransposeOp(found, perm=perm))
+                found = self._made(ptir.TransposeOp(found, perm=perm))
             if spec_of(found).shape != spec_of(like).shape:
-                found = self._made(ReshapeOp(found, new_shape=spec_of(like).shape))
+                found = self._made(ptir.ReshapeOp(found, new_shape=spec_of(like).shape))
             self.multiples[key] = found
         return self.multiples[key]
 
@@ -70,13 +58,13 @@ class Rows:
         layout, out = (*batch, row, width), self.attend.results[0]
         if self.delta is None:
             if layout != tuple(range(rank)):
-                out = self._made(TransposeOp(out, perm=tuple(layout.index(a) for a in range(rank))))
+                out = self._made(ptir.TransposeOp(out, perm=tuple(layout.index(a) for a in range(rank))))
             wide = spec_of(self.region.forward.exponential.result).dtype
-            given = [v if spec_of(v).dtype is wide else self._made(CastOp(v, dtype=wide.name)) for v in (adjoint.lhs, out)]
-            self.delta = self._made(ReduceOp(self._made(MulOp(*given)), kind="sum", axes=(width,), keepdims=True))
+            given = [v if spec_of(v).dtype is wide else self._made(ptir.CastOp(v, dtype=wide.name)) for v in (adjoint.lhs, out)]
+            self.delta = self._made(ptir.ReduceOp(self._made(ptir.MulOp(*given)), kind="sum", axes=(width,), keepdims=True))
         return self.delta, layout
 
-    def _made(self, op: PtirOp) -> SSAValue:
+    def _made(self, op: ptir.PtirOp) -> SSAValue:
         op.location = self.region.products[0].location
         self.new.append(op)
         return op.results[0]
@@ -94,7 +82,7 @@ class Copies:
         """The copies of some values."""
         region = self.rows.region
         needed = set(values)
-        kept: list[PtirOp] = []
+        kept: list[ptir.PtirOp] = []
         for op in reversed([*region.first(), *region.ops]):
             if op.results[0] in needed:
                 kept.append(op)
@@ -103,20 +91,20 @@ class Copies:
             self.became[op.results[0]] = self._copied(op)
         return [self.became[v] for v in values]
 
-    def _needs(self, op: PtirOp) -> Sequence[SSAValue]:
+    def _needs(self, op: ptir.PtirOp) -> Sequence[SSAValue]:
         """Return the values that the copy of an op is made of."""
         value = op.results[0]
         if op is self.rows.region.forward.greatest or self._is_known(value):
             return ()
         return self._left(op) or op.operands
 
-    def _left(self, op: PtirOp) -> list[SSAValue]:
+    def _left(self, op: ptir.PtirOp) -> list[SSAValue]:
         """The operand that is the result, as the other is a zero that is added, or a one."""
-        if isinstance(op, AddOp | MulOp | DivOp):
-            neutral = 0.0 if isinstance(op, AddOp) else 1.0
+        if isinstance(op, ptir.AddOp | ptir.MulOp | ptir.DivOp):
+            neutral = 0.0 if isinstance(op, ptir.AddOp) else 1.0
             for x, y in ((op.rhs, op.lhs), (op.lhs, op.rhs)):
                 found = self.rows.region.meanings.get(x)
-                if found is not None and is_constant(found) == neutral and not (isinstance(op, DivOp) and x is op.lhs):
+                if found is not None and is_constant(found) == neutral and not (isinstance(op, ptir.DivOp) and x is op.lhs):
                     return [y]
         return []
 
@@ -129,7 +117,7 @@ class Copies:
         shape, rows = spec_of(value).shape, self.rows.region.forward.shape[:-1]
         return shape in (rows, (*rows, 1))
 
-    def _copied(self, op: PtirOp) -> SSAValue:
+    def _copied(self, op: ptir.PtirOp) -> SSAValue:
         forward, value = self.rows.region.forward, op.results[0]
         if op is forward.greatest:
             return self.rows.attend.results[1]
@@ -143,7 +131,7 @@ class Copies:
             return self.rows.of(times, value)
         if left := self._left(op):
             return self.became.get(left[0], left[0])
-        if isinstance(op, ReduceOp):
+        if isinstance(op, ptir.ReduceOp):
             raise UnlikeError("a sum over scores that is not known beforehand")
         made = self._made(op.clone(self.became))
         return self._shared(made) if op is forward.exponential else made
@@ -153,8 +141,8 @@ class Copies:
         share, shape = self.rows.attend.results[2], spec_of(exponential).shape
         thin = (*shape[:-1], 1)
         if spec_of(share).shape != thin:
-            share = self._made(ReshapeOp(share, new_shape=thin))
-        return self._made(MulOp(exponential, self._made(BroadcastToOp(share, result_shape=shape))))
+            share = self._made(ptir.ReshapeOp(share, new_shape=thin))
+        return self._made(ptir.MulOp(exponential, self._made(ptir.BroadcastToOp(share, result_shape=shape))))
 
     def _made(self, op: Operation) -> SSAValue:
         self.ops.append(op)
@@ -165,7 +153,9 @@ class Copies:
         known = {v for op in self.rows.region.first() for v in op.operands}
         chain: list[Operation] = []
         source = value
-        while source not in known and len(chain) < 4 and isinstance(source.owner, CastOp | TransposeOp | ReshapeOp):
+        while (
+            source not in known and len(chain) < 4 and isinstance(source.owner, ptir.CastOp | ptir.TransposeOp | ptir.ReshapeOp)
+        ):
             chain.append(source.owner)
             source = source.owner.operands[0]
         if source not in known:

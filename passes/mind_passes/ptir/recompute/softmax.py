@@ -14,20 +14,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from mind_dialect.ptir import (
-    AddOp,
-    BroadcastToOp,
-    CastOp,
-    DivOp,
-    MulOp,
-    NegOp,
-    PtirOp,
-    ReciprocalOp,
-    ReduceOp,
-    ReshapeOp,
-    SelectOp,
-    SubOp,
-)
+from mind_dialect import ptir
 
 from ..building import spec_of, uniform
 from ..patterns.matching import is_float, only_units
@@ -66,28 +53,28 @@ def leaf(value: SSAValue) -> Meaning:
     return number(found) if isinstance(found, float) else Meaning()
 
 
-def meaning(op: PtirOp, operands: Sequence[Meaning], keys_axis: int) -> Meaning:
+def meaning(op: ptir.PtirOp, operands: Sequence[Meaning], keys_axis: int) -> Meaning:
     """Return the meaning of the result of an op, given that of its operands; UnlikeError if degrees do not fit."""
-    if isinstance(op, NegOp):
+    if isinstance(op, ptir.NegOp):
         return _scaled(operands[0], -1.0)
-    if isinstance(op, BroadcastToOp) or (isinstance(op, CastOp) and is_float(op.x) and is_float(op.result)):
+    if isinstance(op, ptir.BroadcastToOp) or (isinstance(op, ptir.CastOp) and is_float(op.x) and is_float(op.result)):
         return operands[0]
-    if isinstance(op, ReshapeOp) and only_units(op):
+    if isinstance(op, ptir.ReshapeOp) and only_units(op):
         return operands[0]
-    if isinstance(op, MulOp):
+    if isinstance(op, ptir.MulOp):
         return _product(*operands)
-    if isinstance(op, DivOp):
+    if isinstance(op, ptir.DivOp):
         return _product(operands[0], _inverse(operands[1]))
-    if isinstance(op, ReciprocalOp):
+    if isinstance(op, ptir.ReciprocalOp):
         return _inverse(operands[0])
-    if isinstance(op, AddOp):
+    if isinstance(op, ptir.AddOp):
         return _sum(*operands)
-    if isinstance(op, SubOp):
+    if isinstance(op, ptir.SubOp):
         return _sum(operands[0], _scaled(operands[1], -1.0))
-    if isinstance(op, SelectOp):
+    if isinstance(op, ptir.SelectOp):
         check_free(operands[:1])
         return Meaning(None, _common(operands[1:]))
-    if isinstance(op, ReduceOp):
+    if isinstance(op, ptir.ReduceOp):
         return _reduced(op, operands[0], keys_axis)
     check_free(operands)
     return Meaning()
@@ -161,7 +148,7 @@ def _sum(x: Meaning, y: Meaning) -> Meaning:
     return _known(terms, degree)
 
 
-def _reduced(op: ReduceOp, x: Meaning, keys_axis: int) -> Meaning:
+def _reduced(op: ptir.ReduceOp, x: Meaning, keys_axis: int) -> Meaning:
     """The sum over the keys of a row, where each term of it is known; nothing is said of others."""
     values = op.values()
     if (

@@ -13,22 +13,8 @@ from typing import cast
 
 from xdsl.ir import SSAValue
 
+from mind_dialect import ptir
 from mind_dialect.extents.dims import add_dims, sub_dims
-from mind_dialect.ptir import (
-    BroadcastToOp,
-    ConcatOp,
-    DynamicSliceOp,
-    DynamicUpdateSliceOp,
-    PadOp,
-    PtirOp,
-    ReduceOp,
-    ReshapeOp,
-    ReverseOp,
-    SliceOp,
-    StridedSliceOp,
-    TileOp,
-    TransposeOp,
-)
 from mind_dialect.ptir.types import Kind
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims, holds
 
@@ -54,7 +40,7 @@ def _same_count(a: Dims, b: Dims) -> bool:
     return names[0] == names[1] and prod(d for d in a if isinstance(d, int)) == prod(d for d in b if isinstance(d, int))
 
 
-def unchanged(op: PtirOp) -> Found:
+def unchanged(op: ptir.PtirOp) -> Found:
     """`f(x) = x`, for broadcast_to and reshape that keep the type. Always: a name is one size."""
     return stands_for(op.operands[0], op)
 
@@ -62,12 +48,12 @@ def unchanged(op: PtirOp) -> Found:
 # Broadcast, reshape, transpose
 
 
-def broadcast_of_broadcast(op: BroadcastToOp) -> Found:
+def broadcast_of_broadcast(op: ptir.BroadcastToOp) -> Found:
     """`broadcast_to(broadcast_to(x, s), t) = broadcast_to(x, t)`, where each extent of x is 1 or is kept by name or size."""
     inner = op.x.owner
-    if not isinstance(inner, BroadcastToOp) or not _stretches(_shape(inner.x), _shape(op.x)):
+    if not isinstance(inner, ptir.BroadcastToOp) or not _stretches(_shape(inner.x), _shape(op.x)):
         return None
-    return in_place_of(op, BroadcastToOp, inner.x, result_shape=op.values()["result_shape"])
+    return in_place_of(op, ptir.BroadcastToOp, inner.x, result_shape=op.values()["result_shape"])
 
 
 def _stretches(x: Dims, result: Dims) -> bool:
@@ -75,58 +61,58 @@ def _stretches(x: Dims, result: Dims) -> bool:
     return all(m == 1 or m == n for m, n in zip(x, result[len(result) - len(x) :], strict=True))
 
 
-def reshape_of_reshape(op: ReshapeOp) -> Found:
+def reshape_of_reshape(op: ptir.ReshapeOp) -> Found:
     """`reshape(reshape(x, s), t) = reshape(x, t)`, where x, s and t have equally many elements whatever the names stand for."""
     inner = op.x.owner
-    if not isinstance(inner, ReshapeOp):
+    if not isinstance(inner, ptir.ReshapeOp):
         return None
     x, middle, result = _shape(inner.x), _shape(op.x), _shape(op.result)
     if not (_same_count(x, middle) and _same_count(middle, result)):
         return None
-    return in_place_of(op, ReshapeOp, inner.x, new_shape=result)
+    return in_place_of(op, ptir.ReshapeOp, inner.x, new_shape=result)
 
 
-def transpose_identity(op: TransposeOp) -> Found:
+def transpose_identity(op: ptir.TransposeOp) -> Found:
     """`transpose(x, [0, 1, ...]) = x`. The permutation decides, not the shape: a transposed square is another matrix."""
     perm = op.values()["perm"]
     return stands_for(op.x, op) if perm == tuple(range(len(perm))) else None
 
 
-def transpose_of_transpose(op: TransposeOp) -> Found:
+def transpose_of_transpose(op: ptir.TransposeOp) -> Found:
     """`transpose(transpose(x, p), q) = transpose(x, p[q])`. Always."""
     inner = op.x.owner
-    if not isinstance(inner, TransposeOp):
+    if not isinstance(inner, ptir.TransposeOp):
         return None
     p, q = inner.values()["perm"], op.values()["perm"]
-    return in_place_of(op, TransposeOp, inner.x, perm=[p[i] for i in q])
+    return in_place_of(op, ptir.TransposeOp, inner.x, perm=[p[i] for i in q])
 
 
 # Slices
 
 
-def _holds(op: SliceOp) -> bool:
+def _holds(op: ptir.SliceOp) -> bool:
     """Return whether a slice is in range for all sizes of names."""
     values = op.values()
     return all(map(holds, values["starts"], values["sizes"], _shape(op.x)))
 
 
-def slice_everything(op: SliceOp) -> Found:
+def slice_everything(op: ptir.SliceOp) -> Found:
     """`slice(x, [0, ...], shape of x) = x`."""
     values = op.values()
     return stands_for(op.x, op) if not any(values["starts"]) and values["sizes"] == _shape(op.x) else None
 
 
-def slice_of_slice(op: SliceOp) -> Found:
+def slice_of_slice(op: ptir.SliceOp) -> Found:
     """`x[a : a + s][b : b + t] = x[a + b : a + b + t]`, where both slices are in range for all sizes of names."""
     inner = op.x.owner
-    if not isinstance(inner, SliceOp) or not _holds(inner) or not _holds(op):
+    if not isinstance(inner, ptir.SliceOp) or not _holds(inner) or not _holds(op):
         return None
     outer, values = op.values(), inner.values()
     starts = list(map(add_dims, values["starts"], outer["starts"]))
-    return None if UNKNOWN in starts else in_place_of(op, SliceOp, inner.x, starts=starts, sizes=outer["sizes"])
+    return None if UNKNOWN in starts else in_place_of(op, ptir.SliceOp, inner.x, starts=starts, sizes=outer["sizes"])
 
 
-def slice_of_unit_stride(op: StridedSliceOp) -> Found:
+def slice_of_unit_stride(op: ptir.StridedSliceOp) -> Found:
     """`x[a : b : 1] = slice(x, a, b - a)`; of a static shape, a stride does not matter where one element or none is taken."""
     values, sizes = op.values(), _sizes(op.x) and _sizes(op.result)
     spans = list(map(sub_dims, values["limits"], values["starts"]))
@@ -134,13 +120,13 @@ def slice_of_unit_stride(op: StridedSliceOp) -> Found:
         spans = list(sizes)
     elif set(values["strides"]) != {1} or UNKNOWN in spans:
         return None
-    return in_place_of(op, SliceOp, op.x, starts=values["starts"], sizes=spans)
+    return in_place_of(op, ptir.SliceOp, op.x, starts=values["starts"], sizes=spans)
 
 
-def slice_of_concat(op: SliceOp) -> Found:
+def slice_of_concat(op: ptir.SliceOp) -> Found:
     """A slice that lies within one operand of a concat, for all sizes of names, is a slice of that operand."""
     inner = op.x.owner
-    if not isinstance(inner, ConcatOp) or len(inner.operands) > SMALL_VECTOR or not _holds(op):
+    if not isinstance(inner, ptir.ConcatOp) or len(inner.operands) > SMALL_VECTOR or not _holds(op):
         return None
     axis: int = inner.values()["axis"]
     shapes = [_shape(x) for x in inner.operands]
@@ -150,23 +136,23 @@ def slice_of_concat(op: SliceOp) -> Found:
     for x, shape in zip(inner.operands, shapes, strict=True):
         starts = [sub_dims(a, before) if i == axis else a for i, a in enumerate(values["starts"])]
         if holds(starts[axis], values["sizes"][axis], shape[axis]):
-            return in_place_of(op, SliceOp, x, starts=starts, sizes=values["sizes"])
+            return in_place_of(op, ptir.SliceOp, x, starts=starts, sizes=values["sizes"])
         before = add_dims(before, shape[axis])
     return None
 
 
-def dynamic_slice_everything(op: DynamicSliceOp) -> Found:
+def dynamic_slice_everything(op: ptir.DynamicSliceOp) -> Found:
     """`dynamic_slice(x, start, shape of x) = x`, whatever the start: it is clamped to 0. Static sizes only."""
     return stands_for(op.x, op) if _sizes(op.x) is not None and not op.stated_dims() else None
 
 
-def dynamic_slice_known(op: DynamicSliceOp) -> Found:
+def dynamic_slice_known(op: ptir.DynamicSliceOp) -> Found:
     """`dynamic_slice(x, c, sizes) = slice(x, clamp(c), sizes)`, for a constant c and static sizes."""
     extents, starts, sizes = _sizes(op.x), _known_starts(op.start), op.values()["sizes"]
     if extents is None or starts is None or not all(isinstance(size, int) for size in sizes):
         return None
     clamped = [min(max(a, 0), n - size) for a, n, size in zip(starts, extents, sizes, strict=True)]
-    return in_place_of(op, SliceOp, op.x, starts=clamped, sizes=sizes)
+    return in_place_of(op, ptir.SliceOp, op.x, starts=clamped, sizes=sizes)
 
 
 def _known_starts(value: SSAValue) -> Sequence[int] | None:
@@ -177,7 +163,7 @@ def _known_starts(value: SSAValue) -> Sequence[int] | None:
     return values * literal.spec[1][0] if literal.is_fill else values
 
 
-def update_everything(op: DynamicUpdateSliceOp) -> Found:
+def update_everything(op: ptir.DynamicUpdateSliceOp) -> Found:
     """`dynamic_update_slice(x, u, start) = u`, where u has the type of x, whatever the start. Static sizes only."""
     return stands_for(op.update, op) if _sizes(op.x) is not None and not op.stated_dims() else None
 
@@ -185,16 +171,16 @@ def update_everything(op: DynamicUpdateSliceOp) -> Found:
 # Ops that do nothing
 
 
-def concat_of_one(op: ConcatOp) -> Found:
+def concat_of_one(op: ptir.ConcatOp) -> Found:
     """`concat(x) = x`, and operands with nothing along the axis are left out while another remains."""
     axis = op.values()["axis"]
     full = [x for x in op.operands if _shape(x)[axis] != 0] or [op.operands[0]]
     if len(full) == 1:
         return stands_for(full[0], op)
-    return in_place_of(op, ConcatOp, *full, axis=axis) if len(full) < len(op.operands) else None
+    return in_place_of(op, ptir.ConcatOp, *full, axis=axis) if len(full) < len(op.operands) else None
 
 
-def pad_nothing(op: PadOp) -> Found:
+def pad_nothing(op: ptir.PadOp) -> Found:
     """`pad(x, 0, 0, 0) = x`, and holes between fewer than two elements are none."""
     values, shape = op.values(), _shape(op.x)
     interior: Sequence[int] = values["interior"]
@@ -203,27 +189,27 @@ def pad_nothing(op: PadOp) -> Found:
     return stands_for(op.x, op) if not any(outer) and not holes else None
 
 
-def tile_once(op: TileOp) -> Found:
+def tile_once(op: ptir.TileOp) -> Found:
     """`tile(x, [1, ...]) = x`. Always."""
     return stands_for(op.x, op) if set(op.values()["repeats"]) <= {1} else None
 
 
-def reverse_nothing(op: ReverseOp) -> Found:
+def reverse_nothing(op: ptir.ReverseOp) -> Found:
     """`reverse(x, axes) = x`, where each axis has at most one element."""
     shape = _shape(op.x)
     return stands_for(op.x, op) if all(shape[a] in (0, 1) for a in op.values()["axes"]) else None
 
 
-def reverse_of_reverse(op: ReverseOp) -> Found:
+def reverse_of_reverse(op: ptir.ReverseOp) -> Found:
     """`reverse(reverse(x, a), b) = reverse(x, a xor b)`. Always."""
     inner = op.x.owner
-    if not isinstance(inner, ReverseOp):
+    if not isinstance(inner, ptir.ReverseOp):
         return None
     axes = set(inner.values()["axes"]) ^ set(op.values()["axes"])
-    return in_place_of(op, ReverseOp, inner.x, axes=sorted(axes))
+    return in_place_of(op, ptir.ReverseOp, inner.x, axes=sorted(axes))
 
 
-def reduction_of_one(op: ReduceOp) -> Found:
+def reduction_of_one(op: ptir.ReduceOp) -> Found:
     """
     `reduce(x) = reshape(x)`, where every reduced axis has extent 1 and the result has the dtype of x.
 
@@ -237,17 +223,17 @@ def reduction_of_one(op: ReduceOp) -> Found:
         return None
     if (x := stands_for(op.x, op)) is not None:
         return x
-    return in_place_of(op, ReshapeOp, op.x, new_shape=result.shape)
+    return in_place_of(op, ptir.ReshapeOp, op.x, new_shape=result.shape)
 
 
-def reduce_of_reduce(op: ReduceOp) -> Found:
+def reduce_of_reduce(op: ptir.ReduceOp) -> Found:
     """
     `reduce(reduce(x, a), b) = reduce(x, a and b)`.
 
     For what chooses elements or joins bits, in one dtype, and for sums and products of integers.
     """
     inner = op.x.owner
-    if not isinstance(inner, ReduceOp):
+    if not isinstance(inner, ptir.ReduceOp):
         return None
     values, first = op.values(), inner.values()
     dtypes = {spec_of(v).dtype for v in (inner.x, inner.result, op.result)}
@@ -258,4 +244,4 @@ def reduce_of_reduce(op: ReduceOp) -> Found:
     done: Sequence[int] = first["axes"]
     left = [a for a in range(len(_shape(inner.x))) if values["keepdims"] or a not in done]
     axes = sorted({*done, *(left[a] for a in cast(Sequence[int], values["axes"]))})
-    return in_place_of(op, ReduceOp, inner.x, kind=values["kind"], axes=axes, keepdims=values["keepdims"])
+    return in_place_of(op, ptir.ReduceOp, inner.x, kind=values["kind"], axes=axes, keepdims=values["keepdims"])
