@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import result_def, traits_def
@@ -18,6 +18,7 @@ from xdsl.traits import NoMemoryEffect
 
 from ..codecs import is_array
 from ..declared_dims import facts_around
+from ..declared_op import Declared
 from ..errors import MindError, error
 from ..extents import Facts
 from ..extents.dims import are_equal, is_expression, under
@@ -34,6 +35,7 @@ Rule = Callable[..., Dims]
 class PtirOp(DialectOp, ABC):
     """An instruction of the contract: operands and results are tensors."""
 
+    OPCODE: ClassVar[str] = cast(str, Declared(lambda op: op.name.removeprefix("ptir.")))
     LEAST_VARIADIC: ClassVar[int] = 0
     RULE: ClassVar[Rule]
     """From the operands' shapes and the properties in `RULE_TAKES` to the result's shape."""

@@ -26,7 +26,6 @@ class RealOp(PartOp):
     """The real part."""
 
     name = "ptir.real"
-    OPCODE: ClassVar = "real"
     EXTENSION: ClassVar = "the contract has complex numbers and no way to their parts"
 
 
@@ -35,7 +34,6 @@ class ImagOp(PartOp):
     """The imaginary part."""
 
     name = "ptir.imag"
-    OPCODE: ClassVar = "imag"
     EXTENSION: ClassVar = "the contract has complex numbers and no way to their parts"
 
 
@@ -44,7 +42,6 @@ class ComplexOp(BinaryOp):
     """`lhs + rhs i`, each part as it is."""
 
     name = "ptir.complex"
-    OPCODE: ClassVar = "complex"
     EXTENSION: ClassVar = "a sum of casts turns an infinite part into NaN"
 
     @classmethod
@@ -57,7 +54,6 @@ class ConjOp(UnaryOp):
     """The complex conjugate."""
 
     name = "ptir.conj"
-    OPCODE: ClassVar = "conj"
     EXTENSION: ClassVar = "three ops otherwise: both parts, and a complex number of them"
 
 

@@ -29,7 +29,6 @@ class YieldOp(PtirOp):
     """The results of a region."""
 
     name = "ptir.yield"
-    OPCODE: ClassVar = "yield"
     args = var_operand_def(TENSOR)
     traits = traits_def(IsTerminator(), NoMemoryEffect())
 
@@ -186,7 +185,6 @@ class CondOp(RegionOp):
     """The results of the region `true` on `args` if the scalar `pred` holds, else those of `false`."""
 
     name = "ptir.cond"
-    OPCODE: ClassVar = "cond"
     REGION_NAMES: ClassVar = ("true", "false")
     pred = operand_def(TENSOR)
     args = var_operand_def(TENSOR)
@@ -227,7 +225,6 @@ class WhileOp(RegionOp):
     """
 
     name = "ptir.while"
-    OPCODE: ClassVar = "while"
     REGION_NAMES: ClassVar = ("cond", "body")
     args = var_operand_def(TENSOR)
     cond_region = region_def()
@@ -268,7 +265,6 @@ class ScanOp(RegionOp):
     """
 
     name = "ptir.scan"
-    OPCODE: ClassVar = "scan"
     REGION_NAMES: ClassVar = ("body",)
     args = var_operand_def(TENSOR)
     carry_count = prop_def(INTEGER)

@@ -35,7 +35,6 @@ class BitcastOp(ConversionOp):
     """
 
     name = "ptir.bitcast"
-    OPCODE: ClassVar = "bitcast"
     EXTENSION: ClassVar = "random numbers and packed weights are made of bits; no cast keeps them"
 
     @classmethod
@@ -53,7 +52,6 @@ class TruncateOp(ConversionOp):
     """An integer in another integer dtype, wrapping: the number that has the same low bits."""
 
     name = "ptir.truncate"
-    OPCODE: ClassVar = "truncate"
     EXTENSION: ClassVar = "the contract's cast saturates; hashes and indices of other systems wrap"
 
 

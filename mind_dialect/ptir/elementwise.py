@@ -27,7 +27,6 @@ class ConstantOp(OneResultOp):
     """A tensor literal of any dtype; a fill stores one element for all."""
 
     name = "ptir.constant"
-    OPCODE: ClassVar = "constant"
     value = prop_def(LITERAL)
     traits = traits_def(ConstantLike())
 
@@ -81,7 +80,6 @@ class NegOp(UnaryOp):
     """`-x`; integers wrap."""
 
     name = "ptir.neg"
-    OPCODE: ClassVar = "neg"
 
 
 @irdl_op_definition
@@ -89,7 +87,6 @@ class AbsOp(UnaryOp):
     """`|x|`; the least signed integer stays as it is. Of complex numbers the magnitude, in the dtype of their parts."""
 
     name = "ptir.abs"
-    OPCODE: ClassVar = "abs"
 
     @classmethod
     def result_dtype(cls, dtypes: Sequence[PtirDType], values: Mapping[str, Any]) -> PtirDType:
@@ -101,7 +98,6 @@ class ExpOp(UnaryOp):
     """`e ** x`."""
 
     name = "ptir.exp"
-    OPCODE: ClassVar = "exp"
 
 
 @irdl_op_definition
@@ -109,7 +105,6 @@ class LogOp(UnaryOp):
     """The natural logarithm: -inf at 0, NaN below."""
 
     name = "ptir.log"
-    OPCODE: ClassVar = "log"
 
 
 @irdl_op_definition
@@ -117,7 +112,6 @@ class TanhOp(UnaryOp):
     """The hyperbolic tangent."""
 
     name = "ptir.tanh"
-    OPCODE: ClassVar = "tanh"
 
 
 @irdl_op_definition
@@ -125,7 +119,6 @@ class ErfOp(UnaryOp):
     """The error function."""
 
     name = "ptir.erf"
-    OPCODE: ClassVar = "erf"
 
 
 @irdl_op_definition
@@ -133,7 +126,6 @@ class RsqrtOp(UnaryOp):
     """`1 / sqrt(x)`."""
 
     name = "ptir.rsqrt"
-    OPCODE: ClassVar = "rsqrt"
 
 
 @irdl_op_definition
@@ -141,7 +133,6 @@ class ReciprocalOp(UnaryOp):
     """`1 / x`."""
 
     name = "ptir.reciprocal"
-    OPCODE: ClassVar = "reciprocal"
 
 
 @irdl_op_definition
@@ -149,7 +140,6 @@ class AddOp(BinaryOp):
     """`lhs + rhs`; integers wrap."""
 
     name = "ptir.add"
-    OPCODE: ClassVar = "add"
     traits = traits_def(Commutative())
 
 
@@ -158,7 +148,6 @@ class SubOp(BinaryOp):
     """`lhs - rhs`; integers wrap."""
 
     name = "ptir.sub"
-    OPCODE: ClassVar = "sub"
 
 
 @irdl_op_definition
@@ -166,7 +155,6 @@ class MulOp(BinaryOp):
     """`lhs * rhs`; integers wrap."""
 
     name = "ptir.mul"
-    OPCODE: ClassVar = "mul"
     traits = traits_def(Commutative())
 
 
@@ -185,7 +173,6 @@ class DivOp(DivisionOp):
     """`lhs / rhs`; integers truncate toward zero, the least over -1 is itself, division by zero is E8004 at run time."""
 
     name = "ptir.div"
-    OPCODE: ClassVar = "div"
 
 
 @irdl_op_definition
@@ -193,7 +180,6 @@ class MaximumOp(BinaryOp):
     """The greater of two; NaN if either is NaN. The result for zeros of both signs is unspecified."""
 
     name = "ptir.maximum"
-    OPCODE: ClassVar = "maximum"
     traits = traits_def(Commutative())
 
 
@@ -202,7 +188,6 @@ class MinimumOp(BinaryOp):
     """The lesser of two; NaN if either is NaN. The result for zeros of both signs is unspecified."""
 
     name = "ptir.minimum"
-    OPCODE: ClassVar = "minimum"
     traits = traits_def(Commutative())
 
 
@@ -211,7 +196,6 @@ class CompareOp(BinaryOp):
     """`lhs kind rhs` as i1; with NaN only `not_equal` is true."""
 
     name = "ptir.compare"
-    OPCODE: ClassVar = "compare"
     KINDS: ClassVar = ("less", "less_equal", "equal", "greater_equal", "greater", "not_equal")
     RULE: ClassVar = staticmethod(shapes.compare)
     RULE_TAKES: ClassVar = ()
@@ -228,7 +212,6 @@ class SelectOp(OneResultOp):
     """`on_true` where `pred`, else `on_false`; all of one shape."""
 
     name = "ptir.select"
-    OPCODE: ClassVar = "select"
     SAME_DTYPE: ClassVar = ("on_true", "on_false")
     RULE: ClassVar = staticmethod(shapes.same_shape)
     pred = operand_def(TENSOR)
@@ -250,7 +233,6 @@ class CastOp(UnaryOp):
     """
 
     name = "ptir.cast"
-    OPCODE: ClassVar = "cast"
     RULE_TAKES: ClassVar = ()
     dtype = prop_def(DTYPE)
 
@@ -265,7 +247,6 @@ class StopGradientOp(UnaryOp):
     """`x`; no gradient flows through."""
 
     name = "ptir.stop_gradient"
-    OPCODE: ClassVar = "stop_gradient"
 
 
 @irdl_op_definition
@@ -273,7 +254,6 @@ class ClampOp(OneResultOp):
     """`min(max(x, lo), hi)`."""
 
     name = "ptir.clamp"
-    OPCODE: ClassVar = "clamp"
     SAME_DTYPE: ClassVar = ("x", "lo", "hi")
     RULE: ClassVar = staticmethod(shapes.same_shape)
     x = operand_def(TENSOR)

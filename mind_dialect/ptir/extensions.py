@@ -23,7 +23,6 @@ class SqrtOp(UnaryOp):
     """The square root; NaN below 0."""
 
     name = "ptir.sqrt"
-    OPCODE: ClassVar = "sqrt"
     EXTENSION: ClassVar = "the contract has rsqrt and reciprocal, which round twice and turn sqrt(0) into 1 / inf"
 
 
@@ -32,7 +31,6 @@ class SinOp(UnaryOp):
     """The sine, of radians."""
 
     name = "ptir.sin"
-    OPCODE: ClassVar = "sin"
     EXTENSION: ClassVar = "rotary embeddings and position tables"
 
 
@@ -41,7 +39,6 @@ class CosOp(UnaryOp):
     """The cosine, of radians."""
 
     name = "ptir.cos"
-    OPCODE: ClassVar = "cos"
     EXTENSION: ClassVar = "rotary embeddings and position tables"
 
 
@@ -50,7 +47,6 @@ class FloorOp(UnaryOp):
     """The greatest whole number not above `x`."""
 
     name = "ptir.floor"
-    OPCODE: ClassVar = "floor"
     EXTENSION: ClassVar = "rounding; a cast to an integer and back saturates"
 
 
@@ -59,7 +55,6 @@ class CeilOp(UnaryOp):
     """The least whole number not below `x`."""
 
     name = "ptir.ceil"
-    OPCODE: ClassVar = "ceil"
     EXTENSION: ClassVar = "rounding; a cast to an integer and back saturates"
 
 
@@ -68,7 +63,6 @@ class RoundOp(UnaryOp):
     """The nearest whole number, ties to even."""
 
     name = "ptir.round"
-    OPCODE: ClassVar = "round"
     EXTENSION: ClassVar = "rounding; a cast to an integer and back saturates"
 
 
@@ -77,7 +71,6 @@ class SignOp(UnaryOp):
     """-1, 0 or 1; zeros and NaN stay as they are. Of complex numbers `x / |x|`."""
 
     name = "ptir.sign"
-    OPCODE: ClassVar = "sign"
     EXTENSION: ClassVar = "two comparisons and two selections otherwise"
 
 
@@ -86,7 +79,6 @@ class LogisticOp(UnaryOp):
     """`1 / (1 + exp(-x))`, without overflow."""
 
     name = "ptir.logistic"
-    OPCODE: ClassVar = "logistic"
     EXTENSION: ClassVar = "gates such as SiLU; four ops that overflow otherwise"
 
 
@@ -95,7 +87,6 @@ class Expm1Op(UnaryOp):
     """`exp(x) - 1`, exact near 0."""
 
     name = "ptir.expm1"
-    OPCODE: ClassVar = "expm1"
     EXTENSION: ClassVar = "exp and sub lose all digits near 0"
 
 
@@ -104,7 +95,6 @@ class Log1pOp(UnaryOp):
     """`log(1 + x)`, exact near 0."""
 
     name = "ptir.log1p"
-    OPCODE: ClassVar = "log1p"
     EXTENSION: ClassVar = "add and log lose all digits near 0"
 
 
@@ -113,7 +103,6 @@ class NotOp(UnaryOp):
     """Every bit flipped; of i1 the negation."""
 
     name = "ptir.not"
-    OPCODE: ClassVar = "not"
     EXTENSION: ClassVar = "the contract has no bitwise ops"
 
 
@@ -122,7 +111,6 @@ class PowOp(BinaryOp):
     """`lhs ** rhs`, as IEEE 754 defines pow."""
 
     name = "ptir.pow"
-    OPCODE: ClassVar = "pow"
     EXTENSION: ClassVar = "exp(rhs * log(lhs)) is NaN for negative lhs"
 
 
@@ -131,7 +119,6 @@ class RemainderOp(DivisionOp):
     """The remainder of truncated division, with the sign of `lhs`; integer division by zero is E8004 at run time."""
 
     name = "ptir.remainder"
-    OPCODE: ClassVar = "remainder"
     EXTENSION: ClassVar = "hashing and wrapping positions"
 
 
@@ -140,7 +127,6 @@ class AndOp(BinaryOp):
     """Bitwise and."""
 
     name = "ptir.and"
-    OPCODE: ClassVar = "and"
     EXTENSION: ClassVar = "the contract has no bitwise ops; masks are combined with them"
     traits = traits_def(Commutative())
 
@@ -150,7 +136,6 @@ class OrOp(BinaryOp):
     """Bitwise or."""
 
     name = "ptir.or"
-    OPCODE: ClassVar = "or"
     EXTENSION: ClassVar = "the contract has no bitwise ops; masks are combined with them"
     traits = traits_def(Commutative())
 
@@ -160,7 +145,6 @@ class XorOp(BinaryOp):
     """Bitwise exclusive or."""
 
     name = "ptir.xor"
-    OPCODE: ClassVar = "xor"
     EXTENSION: ClassVar = "the contract has no bitwise ops"
     traits = traits_def(Commutative())
 
@@ -170,7 +154,6 @@ class ShiftLeftOp(BinaryOp):
     """`lhs * 2 ** rhs`, wrapping; 0 where `rhs` is negative or at least the width."""
 
     name = "ptir.shift_left"
-    OPCODE: ClassVar = "shift_left"
     EXTENSION: ClassVar = "the contract has no bitwise ops; packed 4-bit weights need them"
 
 
@@ -179,7 +162,6 @@ class ShiftRightArithmeticOp(BinaryOp):
     """`floor(lhs / 2 ** rhs)` with the sign of the bits kept; all sign where `rhs` is negative or at least the width."""
 
     name = "ptir.shift_right_arithmetic"
-    OPCODE: ClassVar = "shift_right_arithmetic"
     EXTENSION: ClassVar = "the contract has no bitwise ops; packed 4-bit weights need them"
 
 
@@ -188,7 +170,6 @@ class ShiftRightLogicalOp(BinaryOp):
     """The bits of `lhs` shifted right, zeros from the left; 0 where `rhs` is negative or at least the width."""
 
     name = "ptir.shift_right_logical"
-    OPCODE: ClassVar = "shift_right_logical"
     EXTENSION: ClassVar = "the contract has no bitwise ops; packed 4-bit weights need them"
 
 
@@ -201,7 +182,6 @@ class CumulativeSumOp(OneResultOp):
     """
 
     name = "ptir.cumulative_sum"
-    OPCODE: ClassVar = "cumulative_sum"
     EXTENSION: ClassVar = "nucleus sampling and ragged offsets; a scan of single steps otherwise"
     RULE: ClassVar = staticmethod(shapes.along)
     RULE_TAKES: ClassVar = ("axis",)
@@ -220,7 +200,6 @@ class CumulativeOp(OneResultOp):
     """
 
     name = "ptir.cumulative"
-    OPCODE: ClassVar = "cumulative"
     EXTENSION: ClassVar = "running extremes, and the derivative of a product; a scan of single steps otherwise"
     RULE: ClassVar = staticmethod(shapes.along)
     RULE_TAKES: ClassVar = ("axis",)
@@ -236,7 +215,6 @@ class SortOp(OneResultOp):
     """The elements along `axis` in ascending (or descending) order; NaN is greater than all numbers, equals keep their order."""
 
     name = "ptir.sort"
-    OPCODE: ClassVar = "sort"
     EXTENSION: ClassVar = "top_k sorts too, but gives indices that not everyone wants"
     RULE: ClassVar = staticmethod(shapes.along)
     RULE_TAKES: ClassVar = ("axis",)
@@ -250,7 +228,6 @@ class ReverseOp(OneResultOp):
     """The elements in reverse order along `axes`."""
 
     name = "ptir.reverse"
-    OPCODE: ClassVar = "reverse"
     EXTENSION: ClassVar = "the derivative of a convolution; a take with computed indices otherwise"
     RULE: ClassVar = staticmethod(shapes.reverse)
     x = operand_def(TENSOR)
@@ -262,7 +239,6 @@ class StridedSliceOp(OneResultOp):
     """Every `strides[i]`-th element from `starts[i]` up to, not including, `limits[i]`; these may be expressions of names."""
 
     name = "ptir.strided_slice"
-    OPCODE: ClassVar = "strided_slice"
     EXTENSION: ClassVar = "the contract's slice has unit stride"
     RULE: ClassVar = staticmethod(shapes.strided_slice)
     x = operand_def(TENSOR)
@@ -276,7 +252,6 @@ class DimensionSizeOp(OneResultOp):
     """The extent of `x` along `axis`, whatever its elements are, in si64."""
 
     name = "ptir.dimension_size"
-    OPCODE: ClassVar = "dimension_size"
     EXTENSION: ClassVar = "a sum of as many ones otherwise, and nothing for a dimension without a name"
     RULE: ClassVar = staticmethod(shapes.dimension_size)
     x = operand_def(TENSOR)
@@ -296,7 +271,6 @@ class ConvolutionOp(AccumulatingOp):
     """
 
     name = "ptir.convolution"
-    OPCODE: ClassVar = "convolution"
     EXTENSION: ClassVar = "extract_patches and dot_general otherwise, with the patches in memory"
     SAME_DTYPE: ClassVar = ("lhs", "rhs")
     RULE: ClassVar = staticmethod(shapes.convolution)

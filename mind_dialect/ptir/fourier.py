@@ -24,7 +24,6 @@ class FftOp(OneResultOp):
     """
 
     name = "ptir.fft"
-    OPCODE: ClassVar = "fft"
     EXTENSION: ClassVar = "a product with the matrix of the transform costs n^2"
     RULE: ClassVar = staticmethod(shapes.fft)
     RULE_TAKES: ClassVar = ("kind", "lengths")

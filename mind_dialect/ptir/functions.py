@@ -15,7 +15,6 @@ class Atan2Op(BinaryOp):
     """The angle of the point `(rhs, lhs)`, from -pi to pi, as IEEE 754 defines atan2."""
 
     name = "ptir.atan2"
-    OPCODE: ClassVar = "atan2"
     EXTENSION: ClassVar = "angles, and the inverses of sine, cosine and tangent"
 
 
@@ -24,7 +23,6 @@ class CbrtOp(UnaryOp):
     """The cube root, with the sign of `x`."""
 
     name = "ptir.cbrt"
-    OPCODE: ClassVar = "cbrt"
     EXTENSION: ClassVar = "pow is NaN for negative numbers, and rounds 1 / 3"
 
 
@@ -33,7 +31,6 @@ class RoundAwayOp(UnaryOp):
     """The nearest whole number, ties away from zero."""
 
     name = "ptir.round_away"
-    OPCODE: ClassVar = "round_away"
     EXTENSION: ClassVar = "round takes ties to even; C, StableHLO and others also have this"
 
 
@@ -42,7 +39,6 @@ class ErfInvOp(UnaryOp):
     """The number whose error function is `x`: infinite at -1 and 1, NaN beyond."""
 
     name = "ptir.erf_inv"
-    OPCODE: ClassVar = "erf_inv"
     EXTENSION: ClassVar = "normal random numbers from uniform ones; no sum of other ops is precise"
 
 
@@ -51,7 +47,6 @@ class LgammaOp(UnaryOp):
     """The logarithm of the magnitude of the gamma function: +inf at 0 and the negative integers."""
 
     name = "ptir.lgamma"
-    OPCODE: ClassVar = "lgamma"
     EXTENSION: ClassVar = "densities of distributions; no sum of other ops is precise"
 
 
@@ -60,7 +55,6 @@ class DigammaOp(UnaryOp):
     """The derivative of `lgamma`: NaN at 0 and the negative integers."""
 
     name = "ptir.digamma"
-    OPCODE: ClassVar = "digamma"
     EXTENSION: ClassVar = "the derivative of lgamma"
 
 
@@ -69,7 +63,6 @@ class PopcountOp(UnaryOp):
     """The number of bits that are set, in the dtype of `x`."""
 
     name = "ptir.popcount"
-    OPCODE: ClassVar = "popcount"
     EXTENSION: ClassVar = "hashing and sets of bits; a dozen ops otherwise"
 
 
@@ -78,7 +71,6 @@ class CountLeadingZerosOp(UnaryOp):
     """The number of 0 bits above the highest bit that is set, in the dtype of `x`; for 0, all bits count."""
 
     name = "ptir.count_leading_zeros"
-    OPCODE: ClassVar = "count_leading_zeros"
     EXTENSION: ClassVar = "logarithms of integers; a dozen ops otherwise"
 
 

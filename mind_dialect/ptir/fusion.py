@@ -69,7 +69,6 @@ class FusionOp(RegionOp):
     """
 
     name = "ptir.fusion"
-    OPCODE: ClassVar = "fusion"
     EXTENSION: ClassVar = "the contract's fusion hints only refer to ops; a fusion contains them"
     REGION_NAMES: ClassVar = ("body",)
     args = var_operand_def(TENSOR)

@@ -19,7 +19,6 @@ class TakeOp(OneResultOp):
     """Rows of `x` along axis 0; an index outside 0 .. N-1 is E6001 at run time."""
 
     name = "ptir.take"
-    OPCODE: ClassVar = "take"
     CAN_FAIL: ClassVar = True
     RULE: ClassVar = staticmethod(shapes.take)
     x = operand_def(TENSOR)
@@ -31,7 +30,6 @@ class GatherOp(OneResultOp):
     """At each place `i`, the element of `x` at `i` with `i[axis]` replaced by `indices[i]`; out of range is E6001 at run time."""
 
     name = "ptir.gather"
-    OPCODE: ClassVar = "gather"
     CAN_FAIL: ClassVar = True
     RULE: ClassVar = staticmethod(shapes.gather)
     x = operand_def(TENSOR)
@@ -57,7 +55,6 @@ class ScatterAddOp(ScatterOp):
     """
 
     name = "ptir.scatter_add"
-    OPCODE: ClassVar = "scatter_add"
     CAN_FAIL: ClassVar = True
     RULE: ClassVar = staticmethod(shapes.scatter_add)
     update_window_dims = prop_def(INTEGERS)
@@ -71,7 +68,6 @@ class ScatterReduceOp(ScatterOp):
     """At each place `i` of `updates`, `x` at `i` with `i[axis]` replaced by `indices[i]` is combined with the update."""
 
     name = "ptir.scatter_reduce"
-    OPCODE: ClassVar = "scatter_reduce"
     CAN_FAIL: ClassVar = True
     RULE: ClassVar = staticmethod(shapes.scatter_reduce)
     RULE_TAKES: ClassVar = ("axis",)
@@ -88,7 +84,6 @@ class DynamicSliceOp(OneResultOp):
     """
 
     name = "ptir.dynamic_slice"
-    OPCODE: ClassVar = "dynamic_slice"
     RULE: ClassVar = staticmethod(shapes.dynamic_slice)
     x = operand_def(TENSOR)
     start = operand_def(TENSOR)
@@ -100,7 +95,6 @@ class DynamicUpdateSliceOp(OneResultOp):
     """`x` with the window from `start`, clamped so that it fits, overwritten by `update`."""
 
     name = "ptir.dynamic_update_slice"
-    OPCODE: ClassVar = "dynamic_update_slice"
     SAME_DTYPE: ClassVar = ("x", "update")
     RULE: ClassVar = staticmethod(shapes.dynamic_update_slice)
     x = operand_def(TENSOR)

@@ -37,7 +37,6 @@ class LayerNormOp(OneResultOp):
     """`(x - mean) / sqrt(variance + epsilon) * gamma + beta` along `feature_axis`, with the biased variance."""
 
     name = "ptir.layer_norm"
-    OPCODE: ClassVar = "layer_norm"
     SAME_DTYPE: ClassVar = ("x", "gamma", "beta")
     RULE: ClassVar = staticmethod(shapes.layer_norm)
     RULE_TAKES: ClassVar = ("feature_axis",)
@@ -87,7 +86,6 @@ class RngUniformOp(RandomOp):
     """Uniform in [0, 1)."""
 
     name = "ptir.rng_uniform"
-    OPCODE: ClassVar = "rng_uniform"
 
 
 @irdl_op_definition
@@ -95,7 +93,6 @@ class RngNormalOp(RandomOp):
     """Normal of mean 0 and variance 1."""
 
     name = "ptir.rng_normal"
-    OPCODE: ClassVar = "rng_normal"
 
 
 @irdl_op_definition
@@ -107,7 +104,6 @@ class TopKOp(PtirOp):
     """
 
     name = "ptir.top_k"
-    OPCODE: ClassVar = "top_k"
     RULE: ClassVar = staticmethod(shapes.top_k)
     RULE_TAKES: ClassVar = ("k", "axis")
     x = operand_def(TENSOR)
@@ -184,7 +180,6 @@ class QuantizeOp(QuantizationOp):
     """Floats to integers: `clamp(round_half_even(x / scale) + zero_point)`."""
 
     name = "ptir.quantize"
-    OPCODE: ClassVar = "quantize"
 
 
 @irdl_op_definition
@@ -192,7 +187,6 @@ class DequantizeOp(QuantizationOp):
     """Integers to floats: `(x - zero_point) * scale`, in `output_dtype`, else the dtype of the scale, else f32."""
 
     name = "ptir.dequantize"
-    OPCODE: ClassVar = "dequantize"
     axis = opt_prop_def(INTEGER)
     output_dtype = opt_prop_def(DTYPE)
 
@@ -210,7 +204,6 @@ class RequantizeOp(QuantizationOp):
     """Integers to integers: dequantized with the first pair, quantized with the second."""
 
     name = "ptir.requantize"
-    OPCODE: ClassVar = "requantize"
     PARAMETERS: ClassVar = ("scale", "zero_point", "output_scale", "output_zero_point")
 
     @classmethod
@@ -254,7 +247,6 @@ class CustomCallOp(PtirOp):
     """
 
     name = "ptir.custom_call"
-    OPCODE: ClassVar = "custom_call"
     args = var_operand_def(TENSOR)
     target = prop_def(TEXT)
     attrs = prop_def(CALL_ATTRIBUTES)

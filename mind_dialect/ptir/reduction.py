@@ -50,7 +50,6 @@ class ReduceOp(AccumulatingOp):
     """
 
     name = "ptir.reduce"
-    OPCODE: ClassVar = "reduce"
     RULE: ClassVar = staticmethod(shapes.reduce)
     RULE_TAKES: ClassVar = ("axes", "keepdims")
     x = operand_def(TENSOR)
@@ -86,7 +85,6 @@ class ArgMaxOp(ArgReductionOp):
     """The index of the greatest along `axis`: the first of equals, the first NaN if there is one."""
 
     name = "ptir.arg_max"
-    OPCODE: ClassVar = "arg_max"
 
 
 @irdl_op_definition
@@ -94,7 +92,6 @@ class ArgMinOp(ArgReductionOp):
     """The index of the least along `axis`: the first of equals, the first NaN if there is one."""
 
     name = "ptir.arg_min"
-    OPCODE: ClassVar = "arg_min"
     EXTENSION: ClassVar = "the negative of the least integer is itself, so that arg_max of neg is wrong"
 
 
@@ -103,7 +100,6 @@ class DotGeneralOp(AccumulatingOp):
     """The products of lhs and rhs, summed over the contracted axes, for each place along the batch axes."""
 
     name = "ptir.dot_general"
-    OPCODE: ClassVar = "dot_general"
     SAME_DTYPE: ClassVar = ("lhs", "rhs")
     RULE: ClassVar = staticmethod(shapes.dot_general)
     RULE_TAKES: ClassVar = ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")
@@ -128,7 +124,6 @@ class RaggedDotOp(AccumulatingOp):
     """
 
     name = "ptir.ragged_dot"
-    OPCODE: ClassVar = "ragged_dot"
     EXTENSION: ClassVar = "masked products do as many times the work as there are groups"
     SAME_DTYPE: ClassVar = ("lhs", "rhs")
     RULE: ClassVar = staticmethod(shapes.ragged_dot)
@@ -146,7 +141,6 @@ class ReduceWindowOp(AccumulatingOp):
     """The reduction of each window. Padding and the holes of `base_dilation` hold the identity of the reduction."""
 
     name = "ptir.reduce_window"
-    OPCODE: ClassVar = "reduce_window"
     RULE: ClassVar = staticmethod(shapes.reduce_window)
     RULE_TAKES: ClassVar = ("window_dims", "strides", "padding", "base_dilation", "window_dilation")
     x = operand_def(TENSOR)
@@ -168,7 +162,6 @@ class WindowArgOp(OneResultOp):
     """
 
     name = "ptir.window_arg"
-    OPCODE: ClassVar = "window_arg"
     EXTENSION: ClassVar = "the index of a maximum of a window needs a table with a row per place of the window otherwise"
     RULE: ClassVar = staticmethod(shapes.window_arg)
     RULE_TAKES: ClassVar = ("window_dims", "strides", "padding", "window_dilation")
@@ -198,7 +191,6 @@ class ExtractPatchesOp(OneResultOp):
     """Windows of a channels-last image, each laid out as one vector: window places in row-major order, channels fastest."""
 
     name = "ptir.extract_patches"
-    OPCODE: ClassVar = "extract_patches"
     RULE: ClassVar = staticmethod(shapes.extract_patches)
     RULE_TAKES: ClassVar = ("window", "strides", "dilation", "padding")
     SCALARS: ClassVar = ("pad_value",)
@@ -219,7 +211,6 @@ class SegmentReduceOp(AccumulatingOp):
     """
 
     name = "ptir.segment_reduce"
-    OPCODE: ClassVar = "segment_reduce"
     CAN_FAIL: ClassVar = True
     RULE: ClassVar = staticmethod(shapes.segment_reduce)
     RULE_TAKES: ClassVar = ("num_segments",)

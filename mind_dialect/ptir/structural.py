@@ -21,7 +21,6 @@ class ReshapeOp(OneResultOp):
     """The same elements in row-major order under another shape; one extent may be -1, others may be names."""
 
     name = "ptir.reshape"
-    OPCODE: ClassVar = "reshape"
     RULE: ClassVar = staticmethod(shapes.reshape)
     x = operand_def(TENSOR)
     new_shape = prop_def(DIMS)
@@ -32,7 +31,6 @@ class TransposeOp(OneResultOp):
     """Axis `i` of the result is axis `perm[i]` of `x`."""
 
     name = "ptir.transpose"
-    OPCODE: ClassVar = "transpose"
     RULE: ClassVar = staticmethod(shapes.transpose)
     x = operand_def(TENSOR)
     perm = prop_def(INTEGERS)
@@ -43,7 +41,6 @@ class BroadcastToOp(OneResultOp):
     """Repeat along new leading axes and along axes of size 1, up to `result_shape`."""
 
     name = "ptir.broadcast_to"
-    OPCODE: ClassVar = "broadcast_to"
     RULE: ClassVar = staticmethod(shapes.broadcast_to)
     x = operand_def(TENSOR)
     result_shape = prop_def(DIMS)
@@ -54,7 +51,6 @@ class SliceOp(OneResultOp):
     """The window of `sizes` elements from `starts`; both may be expressions of names."""
 
     name = "ptir.slice"
-    OPCODE: ClassVar = "slice"
     RULE: ClassVar = staticmethod(shapes.slice)
     x = operand_def(TENSOR)
     starts = prop_def(DIMS)
@@ -66,7 +62,6 @@ class ConcatOp(OneResultOp):
     """The operands one after the other along `axis`."""
 
     name = "ptir.concat"
-    OPCODE: ClassVar = "concat"
     LEAST_VARIADIC: ClassVar = 1
     RULE: ClassVar = staticmethod(shapes.concat)
     xs = var_operand_def(TENSOR)
@@ -85,7 +80,6 @@ class PadOp(OneResultOp):
     """`low` elements of `pad_value` before, `high` after, `interior` between each two; the edges may be expressions of names."""
 
     name = "ptir.pad"
-    OPCODE: ClassVar = "pad"
     RULE: ClassVar = staticmethod(shapes.pad)
     RULE_TAKES: ClassVar = ("low", "high", "interior")
     SCALARS: ClassVar = ("pad_value",)
@@ -101,7 +95,6 @@ class TileOp(OneResultOp):
     """`x`, `repeats[i]` times along each axis `i`; repeats may be expressions of names."""
 
     name = "ptir.tile"
-    OPCODE: ClassVar = "tile"
     RULE: ClassVar = staticmethod(shapes.tile)
     x = operand_def(TENSOR)
     repeats = prop_def(DIMS)
@@ -112,7 +105,6 @@ class IotaOp(OneResultOp):
     """0, 1, 2 and on along `axis`, the same along the others; as if counted in si64 and converted, integers wrapping."""
 
     name = "ptir.iota"
-    OPCODE: ClassVar = "iota"
     RULE: ClassVar = staticmethod(shapes.iota)
     RULE_TAKES: ClassVar = ("shape", "axis")
     shape = prop_def(DIMS)

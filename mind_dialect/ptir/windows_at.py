@@ -35,7 +35,6 @@ class GatherWindowsOp(OneResultOp):
     """
 
     name = "ptir.gather_windows"
-    OPCODE: ClassVar = "gather_windows"
     EXTENSION: ClassVar = "take and gather index one axis; several need flat indices otherwise"
     RULE: ClassVar = staticmethod(shapes.gather_windows)
     RULE_TAKES: ClassVar = (*GATHER_DIMS, "slice_sizes")
@@ -64,7 +63,6 @@ class ScatterWindowsOp(ScatterOp):
     """
 
     name = "ptir.scatter_windows"
-    OPCODE: ClassVar = "scatter_windows"
     EXTENSION: ClassVar = "the contract's scatter_add only adds, and only inside; scatter_reduce indexes one axis"
     RULE: ClassVar = staticmethod(shapes.scatter)
     RULE_TAKES: ClassVar = SCATTER_DIMS
