@@ -33,32 +33,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from .core import (
-    AddOp,
-    ConstantOp,
-    ConstF32Op,
-    ConstF64Op,
-    ConstI64Op,
-    Conv2dOp,
-    DivOp,
-    DotOp,
-    ExpandDimsOp,
-    ExpOp,
-    GatherOp,
-    IndexOp,
-    LogOp,
-    MatMulOp,
-    MeanOp,
-    MulOp,
-    NegOp,
-    ReluOp,
-    ReshapeOp,
-    SliceOp,
-    SqueezeOp,
-    SubOp,
-    SumOp,
-    TransposeOp,
-)
+from . import core
 from .core.attributes import INTEGERS
 from .errors import brief, error
 from .expressions import Expression, Operand, apply, common_profile
@@ -111,48 +86,48 @@ def literal(values: object, dtype: object) -> Expression:
     """
     lists = getattr(values, "tolist", None)
     flat, shape = flatten(lists() if callable(lists) else values)
-    return apply(ConstantOp, value=LiteralAttr.from_values(_dtype(dtype), shape, flat))
+    return apply(core.ConstantOp, value=LiteralAttr.from_values(_dtype(dtype), shape, flat))
 
 
 def full(shape: Sequence[int], value: Number, dtype: object) -> Expression:
     """A `ConstTensor` of one number everywhere, stored once (our extension `fill`)."""
     checked = positive(INTEGERS.value(INTEGERS.attribute(shape)))
-    return apply(ConstantOp, value=LiteralAttr.filled(_dtype(dtype), checked, value))
+    return apply(core.ConstantOp, value=LiteralAttr.filled(_dtype(dtype), checked, value))
 
 
 def const_i64(value: int) -> Expression:
     """A rank-0 `i64`."""
-    return apply(ConstI64Op, value=value)
+    return apply(core.ConstI64Op, value=value)
 
 
 def const_f32(value: Number) -> Expression:
     """A rank-0 `f32`."""
-    return apply(ConstF32Op, value=value)
+    return apply(core.ConstF32Op, value=value)
 
 
 def const_f64(value: Number) -> Expression:
     """A rank-0 `f64`."""
-    return apply(ConstF64Op, value=value)
+    return apply(core.ConstF64Op, value=value)
 
 
 def add(lhs: Operand, rhs: Operand) -> Expression:
     """`lhs + rhs`, broadcast."""
-    return apply(AddOp, lhs, rhs)
+    return apply(core.AddOp, lhs, rhs)
 
 
 def sub(lhs: Operand, rhs: Operand) -> Expression:
     """`lhs - rhs`, broadcast."""
-    return apply(SubOp, lhs, rhs)
+    return apply(core.SubOp, lhs, rhs)
 
 
 def mul(lhs: Operand, rhs: Operand) -> Expression:
     """`lhs * rhs`, broadcast."""
-    return apply(MulOp, lhs, rhs)
+    return apply(core.MulOp, lhs, rhs)
 
 
 def div(lhs: Operand, rhs: Operand) -> Expression:
     """`lhs / rhs`, broadcast; of profile core-v1.1, E6003 where a variable states core-v1."""
-    return apply(DivOp, lhs, rhs)
+    return apply(core.DivOp, lhs, rhs)
 
 
 def sum(input: Expression, axes: Sequence[int] = (), keepdims: bool = False, *, axis: Axis = None) -> Expression:
@@ -162,83 +137,83 @@ def sum(input: Expression, axes: Sequence[int] = (), keepdims: bool = False, *, 
     >>> sum(variable("x", "f32", (2, 3)), axes=[1]), sum(variable("x", "f32", (2, 3)), axis=-1)
     (<Sum: f32[2]>, <Sum: f32[2]>)
     """
-    return apply(SumOp, input, axes=axes if axis is None else axes_of(len(input.shape), axis), keepdims=keepdims)
+    return apply(core.SumOp, input, axes=axes if axis is None else axes_of(len(input.shape), axis), keepdims=keepdims)
 
 
 def mean(input: Expression, axes: Sequence[int] = (), keepdims: bool = False, *, axis: Axis = None) -> Expression:
     """The mean over `axes`, over all if there are none; `axis` as for `sum`."""
-    return apply(MeanOp, input, axes=axes if axis is None else axes_of(len(input.shape), axis), keepdims=keepdims)
+    return apply(core.MeanOp, input, axes=axes if axis is None else axes_of(len(input.shape), axis), keepdims=keepdims)
 
 
 def reshape(input: Expression, new_shape: Sequence[int]) -> Expression:
     """The same elements under `new_shape`, where one extent may be -1."""
-    return apply(ReshapeOp, input, new_shape=new_shape)
+    return apply(core.ReshapeOp, input, new_shape=new_shape)
 
 
 def transpose(input: Expression, permutation: Sequence[int]) -> Expression:
     """Axis `i` of the result is axis `permutation[i]` of the input."""
-    return apply(TransposeOp, input, permutation=permutation)
+    return apply(core.TransposeOp, input, permutation=permutation)
 
 
 def expand_dims(input: Expression, axes: Sequence[int]) -> Expression:
     """Axes of extent 1 at `axes` of the result."""
-    return apply(ExpandDimsOp, input, axes=axes)
+    return apply(core.ExpandDimsOp, input, axes=axes)
 
 
 def squeeze(input: Expression, axes: Sequence[int]) -> Expression:
     """Without `axes`, each of extent 1."""
-    return apply(SqueezeOp, input, axes=axes)
+    return apply(core.SqueezeOp, input, axes=axes)
 
 
 def index(input: Expression, indices: Sequence[int]) -> Expression:
     """The element at `indices`, as rank 0."""
-    return apply(IndexOp, input, indices=indices)
+    return apply(core.IndexOp, input, indices=indices)
 
 
 def slice(input: Expression, starts: Sequence[int], ends: Sequence[int], steps: Sequence[int] | None = None) -> Expression:
     """Elements from `starts` up to `ends`, `steps` (1 unless given) apart, per dimension."""
     ones = [1] * len(INTEGERS.value(INTEGERS.attribute(starts)))
-    return apply(SliceOp, input, starts=starts, ends=ends, steps=ones if steps is None else steps)
+    return apply(core.SliceOp, input, starts=starts, ends=ends, steps=ones if steps is None else steps)
 
 
 def gather(input: Expression, indices: Expression) -> Expression:
     """Rows of `input` along its first axis, picked by an integer tensor."""
-    return apply(GatherOp, input, indices)
+    return apply(core.GatherOp, input, indices)
 
 
 def dot(lhs: Operand, rhs: Operand) -> Expression:
     """The product of vectors and matrices of rank 1 or 2."""
-    return apply(DotOp, lhs, rhs)
+    return apply(core.DotOp, lhs, rhs)
 
 
 def matmul(lhs: Operand, rhs: Operand) -> Expression:
     """The product of matrices; leading dimensions broadcast."""
-    return apply(MatMulOp, lhs, rhs)
+    return apply(core.MatMulOp, lhs, rhs)
 
 
 def conv2d(input: Expression, filter: Expression, strides: Sequence[int] = (1, 1), padding: Padding = "Valid") -> Expression:
     """Cross-correlation of an NHWC input with an HWCF filter."""
-    return apply(Conv2dOp, input, filter, strides=strides, padding=padding)
+    return apply(core.Conv2dOp, input, filter, strides=strides, padding=padding)
 
 
 def relu(input: Operand) -> Expression:
     """`x if x > 0 else 0`."""
-    return apply(ReluOp, input)
+    return apply(core.ReluOp, input)
 
 
 def neg(input: Operand) -> Expression:
     """`-x`."""
-    return apply(NegOp, input)
+    return apply(core.NegOp, input)
 
 
 def exp(input: Operand) -> Expression:
     """`e ** x`."""
-    return apply(ExpOp, input)
+    return apply(core.ExpOp, input)
 
 
 def log(input: Operand) -> Expression:
     """The natural logarithm."""
-    return apply(LogOp, input)
+    return apply(core.LogOp, input)
 
 
 def program(name: str, *outputs: Expression, inputs: Sequence[Expression] | None = None) -> ModuleOp:

@@ -13,23 +13,7 @@ from typing import Any, NoReturn
 
 from xdsl.ir import Attribute
 
-from .core import (
-    AddOp,
-    ConstantOp,
-    CoreOp,
-    DivOp,
-    IndexOp,
-    MatMulOp,
-    MeanOp,
-    MulOp,
-    NegOp,
-    ReshapeOp,
-    SliceOp,
-    SqueezeOp,
-    SubOp,
-    SumOp,
-    TransposeOp,
-)
+from . import core
 from .core.elementwise import no_division
 from .errors import MindError, brief, error
 from .indices import Axis, axes_of, index_entries
@@ -54,7 +38,7 @@ class Expression:
 
     def __init__(
         self,
-        op: type[CoreOp] | None,
+        op: type[core.CoreOp] | None,
         operands: tuple[Expression, ...],
         properties: Mapping[str, Attribute],
         type: Attribute,
@@ -80,37 +64,37 @@ class Expression:
         return f"<{what}: {self.dtype}{list(self.shape)}>"
 
     def __add__(self, other: Operand) -> Expression:
-        return apply(AddOp, self, other)
+        return apply(core.AddOp, self, other)
 
     def __radd__(self, other: Operand) -> Expression:
-        return apply(AddOp, other, self)
+        return apply(core.AddOp, other, self)
 
     def __sub__(self, other: Operand) -> Expression:
-        return apply(SubOp, self, other)
+        return apply(core.SubOp, self, other)
 
     def __rsub__(self, other: Operand) -> Expression:
-        return apply(SubOp, other, self)
+        return apply(core.SubOp, other, self)
 
     def __mul__(self, other: Operand) -> Expression:
-        return apply(MulOp, self, other)
+        return apply(core.MulOp, self, other)
 
     def __rmul__(self, other: Operand) -> Expression:
-        return apply(MulOp, other, self)
+        return apply(core.MulOp, other, self)
 
     def __truediv__(self, other: Operand) -> Expression:
-        return apply(DivOp, self, other)
+        return apply(core.DivOp, self, other)
 
     def __rtruediv__(self, other: Operand) -> Expression:
-        return apply(DivOp, other, self)
+        return apply(core.DivOp, other, self)
 
     def __matmul__(self, other: Operand) -> Expression:
-        return apply(MatMulOp, self, other)
+        return apply(core.MatMulOp, self, other)
 
     def __rmatmul__(self, other: Operand) -> Expression:
-        return apply(MatMulOp, other, self)
+        return apply(core.MatMulOp, other, self)
 
     def __neg__(self) -> Expression:
-        return apply(NegOp, self)
+        return apply(core.NegOp, self)
 
     def __pow__(self, exponent: int) -> Expression:
         """Return the product of so many, by squaring; a negative exponent divides 1 by it. E4000 for what is no integer."""
@@ -125,24 +109,24 @@ class Expression:
         n = abs(exponent)
         while n:
             if n & 1:
-                found = x if found is None else apply(MulOp, found, x)
+                found = x if found is None else apply(core.MulOp, found, x)
             n >>= 1
-            x = apply(MulOp, x, x) if n else x
+            x = apply(core.MulOp, x, x) if n else x
         assert found is not None
-        return found if exponent > 0 else apply(DivOp, 1, found)
+        return found if exponent > 0 else apply(core.DivOp, 1, found)
 
     def __getitem__(self, key: Any) -> Expression:
         """Return an element, or a window: integers, slices of positive steps, `...`. E4012 for an index out of range."""
         entries = index_entries(key, self.shape)
         places = [k for k in entries if isinstance(k, int)]
         if places and len(places) == len(entries):
-            return apply(IndexOp, self, indices=places)
+            return apply(core.IndexOp, self, indices=places)
         windows = [(k, k + 1, 1) if isinstance(k, int) else k for k in entries]
         x = self
         if any(window != (0, n, 1) for window, n in zip(windows, x.shape, strict=True)):
             starts, ends, steps = (list(part) for part in zip(*windows, strict=True))
-            x = apply(SliceOp, x, starts=starts, ends=ends, steps=steps)
-        return apply(SqueezeOp, x, axes=[i for i, k in enumerate(entries) if isinstance(k, int)]) if places else x
+            x = apply(core.SliceOp, x, starts=starts, ends=ends, steps=steps)
+        return apply(core.SqueezeOp, x, axes=[i for i, k in enumerate(entries) if isinstance(k, int)]) if places else x
 
     def __iter__(self) -> Iterator[Expression]:
         """Return the slices along the first axis, one after the other; E3002 for rank 0."""
@@ -157,26 +141,26 @@ class Expression:
 
     def sum(self, axis: Axis = None, keepdims: bool = False) -> Expression:
         """Return the sum over the axes, over all for None."""
-        return apply(SumOp, self, axes=axes_of(len(self.shape), axis), keepdims=keepdims)
+        return apply(core.SumOp, self, axes=axes_of(len(self.shape), axis), keepdims=keepdims)
 
     def mean(self, axis: Axis = None, keepdims: bool = False) -> Expression:
         """Return the mean over the axes, over all for None."""
-        return apply(MeanOp, self, axes=axes_of(len(self.shape), axis), keepdims=keepdims)
+        return apply(core.MeanOp, self, axes=axes_of(len(self.shape), axis), keepdims=keepdims)
 
     def reshape(self, *shape: Any) -> Expression:
         """Return the same elements under another shape, of which one extent may be -1: `x.reshape(3, -1)`."""
         given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        return apply(ReshapeOp, self, new_shape=given)
+        return apply(core.ReshapeOp, self, new_shape=given)
 
     def transpose(self, *axes: Any) -> Expression:
         """Return the axes in another order, in reverse without any."""
         given = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        return apply(TransposeOp, self, permutation=tuple(given) or tuple(reversed(range(len(self.shape)))))
+        return apply(core.TransposeOp, self, permutation=tuple(given) or tuple(reversed(range(len(self.shape)))))
 
     def squeeze(self, axis: Axis = None) -> Expression:
         """Return the expression without axes of extent 1: those given, or all."""
         found = tuple(i for i, n in enumerate(self.shape) if n == 1) if axis is None else axes_of(len(self.shape), axis)
-        return apply(SqueezeOp, self, axes=found)
+        return apply(core.SqueezeOp, self, axes=found)
 
     def __bool__(self) -> NoReturn:
         """Raise E2001: an expression has no value to be true or false."""
@@ -199,7 +183,7 @@ Operand = Expression | int | float
 """An expression, or a number: a rank-0 constant of the other operand's dtype."""
 
 
-def apply(cls: type[CoreOp], *operands: Operand, **properties: Any) -> Expression:
+def apply(cls: type[core.CoreOp], *operands: Operand, **properties: Any) -> Expression:
     """Return the expression of an op; whatever its rules object to is raised here."""
     try:
         values = _expressions(operands)
@@ -229,7 +213,7 @@ def common_profile(values: Sequence[Expression]) -> tuple[Profile, bool]:
     return profile, bool(stated)
 
 
-def _readings(cls: type[CoreOp], profile: Profile, stated: bool) -> list[Profile]:
+def _readings(cls: type[core.CoreOp], profile: Profile, stated: bool) -> list[Profile]:
     """
     The profiles under which an op may be read, in the order in which they are tried.
 
@@ -239,17 +223,17 @@ def _readings(cls: type[CoreOp], profile: Profile, stated: bool) -> list[Profile
     if stated:
         return [profile]
     known = list(Profile)
-    return known[:1] if cls is SliceOp else known[known.index(profile) :]
+    return known[:1] if cls is core.SliceOp else known[known.index(profile) :]
 
 
 def _infer(
-    cls: type[CoreOp], values: Sequence[Expression], stored: Mapping[str, Attribute], profiles: Sequence[Profile]
+    cls: type[core.CoreOp], values: Sequence[Expression], stored: Mapping[str, Attribute], profiles: Sequence[Profile]
 ) -> tuple[Attribute, Profile]:
     """The result type under the first profile that accepts the op; the error of the last one if none does."""
     failure: MindError | None = None
     for profile in profiles:
         try:
-            if cls is DivOp and profile is Profile.CORE_V1:
+            if cls is core.DivOp and profile is Profile.CORE_V1:
                 raise no_division("state profile='core-v1.1' for its variables, or no profile")
             return cls.infer([v.type for v in values], cls.read_properties(stored), profile), profile
         except MindError as e:
@@ -276,5 +260,5 @@ def _expressions(operands: Sequence[Operand]) -> tuple[Expression, ...]:
         elif typed is None:
             raise error("E2003", f"no operand gives {v} a dtype; write literal({v}, dtype)", name=str(v))
         else:
-            found.append(apply(ConstantOp, value=LiteralAttr.from_values(typed.dtype, (), [v])))
+            found.append(apply(core.ConstantOp, value=LiteralAttr.from_values(typed.dtype, (), [v])))
     return tuple(found)
