@@ -1,7 +1,7 @@
 """
-Models of PyTorch on the native target, beside PyTorch itself and `torch.compile`.
+Models of PyTorch on the native target, beside PyTorch, `torch.compile`, ONNX Runtime and OpenVINO.
 
-    python benchmarks/imported.py [--only GPT-2] [--batches 1,8] [--threads 2] [--rounds 7] [--write FILE]
+    python benchmarks/imported.py [--only GPT-2] [--batches 1,8] [--sides native torch] [--threads 2] [--rounds 7] [--write FILE]
 
 Each side is a process of its own. A round asks each of them in turn, so that the load of the machine meets all alike; of each
 round the ratios are taken, and their median and spread over rounds stand beside the ratio of the best calls. Results are
@@ -17,14 +17,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from machine import described
 
 RESULTS = Path(__file__).parent / "results" / "imported.md"
-SIDES = ("native", "torch", "torch.compile")
+SIDES = {
+    "native": "llvmlite",
+    "PyTorch": "torch",
+    "torch.compile": "torch",
+    "torch.compile, frozen": "torch",
+    "ONNX Runtime": "onnxruntime",
+    "OpenVINO": "openvino",
+}
+"""The package that each side needs."""
+PEERS = tuple(SIDES)[1:]
 SAMPLE = 0.2
 """Seconds of calls in a round, about."""
 TOLERANCE = 1e-3
@@ -33,22 +44,20 @@ HEAD = """\
 # Models of PyTorch
 
 By `benchmarks/imported.py`: one forward pass in f32, {threads} thread(s), random weights, {rounds} rounds, in which each side, a
-process of its own, has its turn. *Best* is the best call in milliseconds, *best over ours* its ratio. *Rounds* is the median of
-the time of a side over ours in the same round, with the least and the most. Above 1 native code is faster. On a machine that
-others use, PyTorch's threads wait for each other longest: figures of several threads are of use on a quiet machine only.
+process of its own, has its turn. Times are those of the best call in milliseconds. *Best peer over ours* is the ratio of the best
+calls, *in rounds* the median of the ratios in the same round to the peer that is best by its median, with the least and the
+most. Above 1 native code is faster. On a machine that others use, PyTorch's threads wait for each other longest: figures of
+several threads are of use on a quiet machine only.
 
-The models have 4 layers of width 256, 4 heads and 128 tokens (197 for ViT, 200 for Whisper); ResNet is ResNet-18 with half its
-channels on 112 x 112 pixels. *First* is the time from the model to its first result.
+Frozen is `torch.compile` with `freezing` and `max-autotune`; ONNX Runtime and OpenVINO take the model that `torch.onnx` exports,
+OpenVINO with f32 as its precision. The transformers have 4 layers of width 256, 4 heads and 128 tokens (197 for ViT, 200 for
+Whisper); the first ResNet is ResNet-18 with half its channels on 112 x 112 pixels, ResNet-50 and MobileNetV2 are as in their
+papers, the level of a U-Net has 128 channels of 32 x 32. *First* is the time from the model to its first result.
 
-{machine}
+{machine}{absent}
 
 {columns}
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
-COLUMNS = (
-    *("model", "batch", "best: native", "PyTorch", "`torch.compile`", "best over ours: PyTorch", "`torch.compile`"),
-    *("rounds: PyTorch", "`torch.compile`", "first: native, `torch.compile`, s"),
-)
 
 
 # A side
@@ -62,7 +71,7 @@ def prepared(side: str, name: str, batch: int) -> tuple[Callable[[], Any], Any]:
     threads = int(os.environ["MIND_NUM_THREADS"])
     torch.set_num_threads(threads)
     torch.manual_seed(0)
-    make, argument = MODELS[name]
+    make, argument, _ = MODELS[name]
     model, x = make().eval(), argument(batch)
     if side == "native":
         from mind_bridges.torch import from_torch
@@ -72,13 +81,52 @@ def prepared(side: str, name: str, batch: int) -> tuple[Callable[[], Any], Any]:
         module, weights = from_torch(model, x)
         run, array = bind(module, weights, target="native", threads=threads), as_array(x)
         return lambda: run(array), run(array)
-    function = model if side == "torch" else torch.compile(model)
+    call = by_onnx_model(side, model, x, threads) if side in ("ONNX Runtime", "OpenVINO") else by_torch(side, model, x)
+    return call, call()
+
+
+def by_torch(side: str, model: Any, x: Any) -> Callable[[], Any]:
+    """Return what runs a model once, by PyTorch or one of its compilers."""
+    import torch
+
+    if side == "torch.compile, frozen":
+        torch._inductor.config.freezing = True
+    if side != "PyTorch":
+        model = torch.compile(model, mode="max-autotune" if side == "torch.compile, frozen" else None)
 
     def call() -> Any:
         with torch.inference_mode():
-            return function(x)
+            return model(x).numpy()
 
-    return call, call().numpy()
+    return call
+
+
+def by_onnx_model(side: str, model: Any, x: Any, threads: int) -> Callable[[], Any]:
+    """Return what runs a model once, by an engine that reads ONNX."""
+    import torch
+
+    with TemporaryDirectory() as folder:
+        path = f"{folder}/model.onnx"
+        torch.onnx.export(model, (x,), path, dynamo=True, external_data=False, verbose=False)
+        array = x.numpy()
+        if side == "ONNX Runtime":
+            import onnxruntime
+
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = threads
+            session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+            feed = {session.get_inputs()[0].name: array}
+            return lambda: session.run(None, feed)[0]
+        import openvino
+
+        settings = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+        request = openvino.compile_model(path, "CPU", settings).create_infer_request()
+
+    def call() -> Any:
+        request.infer([array], share_inputs=True)
+        return request.get_output_tensor().data
+
+    return call
 
 
 def serve(side: str) -> None:
@@ -138,32 +186,36 @@ class Side:
     def close(self) -> None:
         """End the process."""
         assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.process.stdin.close()
         self.process.wait()
+        self.process.stdout.close()
 
 
-def row(name: str, batch: int, rounds: int, threads: int) -> str:
+def row(name: str, batch: int, sides: Sequence[str], rounds: int, threads: int) -> str:
     """Return a line of the table. ArithmeticError where sides disagree."""
-    sides = {side: Side(side, threads) for side in SIDES}
+    processes = {side: Side(side, threads) for side in sides}
     try:
-        for process in sides.values():
+        for process in processes.values():
             process.send(model=name, batch=batch)
-        replies = {side: process.reply() for side, process in sides.items()}
+        replies = {side: process.reply() for side, process in processes.items()}
         compare(name, replies)
-        times: dict[str, list[Any]] = {side: [] for side in SIDES}
+        times: dict[str, list[Any]] = {side: [] for side in sides}
         for i in range(rounds):
-            for k in range(len(SIDES)):
-                side = SIDES[(i + k) % len(SIDES)]
-                sides[side].send()
-                times[side].append(sides[side].reply())
+            for k in range(len(sides)):
+                side = sides[(i + k) % len(sides)]
+                processes[side].send()
+                times[side].append(processes[side].reply())
     finally:
-        for process in sides.values():
+        for process in processes.values():
             process.close()
-    best = {side: min(t["best"] for t in times[side]) for side in SIDES}
-    cells = [name, str(batch), *(f"{1e3 * best[side]:.2f}" for side in SIDES)]
-    cells += [f"{best[side] / best['native']:.2f}" for side in SIDES[1:]]
-    cells += [ratio(times["native"], times[side]) for side in SIDES[1:]]
-    cells.append(", ".join(f"{replies[side]['first']:.1f}" for side in ("native", "torch.compile")))
+    best = {side: min(t["best"] for t in times[side]) for side in sides}
+    cells = [name, str(batch), *(f"{1e3 * best[side]:.2f}" for side in sides)]
+    if peers := [side for side in sides if side != "native"]:
+        cells.append(f"{min(best[side] for side in peers) / best['native']:.2f}")
+        steadiest = min(peers, key=lambda side: median(t["median"] for t in times[side]))
+        cells.append(f"{steadiest}: {ratio(times['native'], times[steadiest])}")
+    cells.append(", ".join(f"{replies[side]['first']:.1f}" for side in sides))
     return line(cells)
 
 
@@ -178,13 +230,13 @@ def ratio(ours: Sequence[Any], theirs: Sequence[Any]) -> str:
 
 
 def compare(name: str, replies: dict[str, Any]) -> None:
-    """Raise ArithmeticError unless all sides computed the same."""
-    expected = replies["torch"]["some"]
+    """Raise ArithmeticError unless all sides computed what native code did."""
+    expected = replies["native"]["some"]
     scale = max(map(abs, expected))
     for side, reply in replies.items():
         worst = max(abs(a - b) for a, b in zip(reply["some"], expected, strict=True))
         if not worst <= TOLERANCE * scale:
-            raise ArithmeticError(f"{name}: {side} and PyTorch differ by {worst} of {scale}")
+            raise ArithmeticError(f"{name}: {side} and native code differ by {worst} of {scale}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -192,7 +244,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
     parser.add_argument("--only", help="one model")
-    parser.add_argument("--batches", default="1,8")
+    parser.add_argument("--batches", help="those of each model, unless given")
+    parser.add_argument("--sides", nargs="+", choices=PEERS, default=PEERS, help="peers of native code")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--write", type=Path, default=RESULTS, metavar="FILE")
@@ -202,12 +255,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     from imported_models import MODELS
 
-    columns = line(COLUMNS).rstrip()
-    machine = described(["numpy", "llvmlite", "torch"])
-    text = HEAD.format(threads=given.threads, rounds=given.rounds, machine=machine, columns=columns)
+    sides = [side for side in SIDES if side in ("native", *given.sides) and find_spec(SIDES[side])]
+    missing = [side for side in given.sides if side not in sides]
+    columns = ["model", "batch", *sides, *(["best peer over ours", "in rounds"] if len(sides) > 1 else []), "first, s"]
+    text = HEAD.format(
+        threads=given.threads,
+        rounds=given.rounds,
+        machine=described(["numpy", "llvmlite", "torch", "onnxruntime", "openvino"]),
+        absent=f"\n\nAbsent, as their packages are: {', '.join(missing)}." if missing else "",
+        columns=line(columns) + line(["---"] * len(columns)).rstrip(),
+    )
     for name in [given.only] if given.only else MODELS:
-        for batch in map(int, given.batches.split(",")):
-            found = row(name, batch, given.rounds, given.threads)
+        for batch in map(int, given.batches.split(",")) if given.batches else MODELS[name][2]:
+            found = row(name, batch, sides, given.rounds, given.threads)
             print(found, end="", flush=True)
             text += found
     given.write.write_text(text, encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -153,34 +153,121 @@ class Whisper(nn.Module):
 
 
 class Residual(nn.Module):
-    """Two convolutions with batch norm, and what is added."""
+    """Two convolutions with batch norm, and the skip connection."""
 
     def __init__(self, inner: int, outer: int, stride: int):
         super().__init__()
-        self.first, self.second = nn.Conv2d(inner, outer, 3, stride, 1, bias=False), nn.Conv2d(outer, outer, 3, 1, 1, bias=False)
-        self.a, self.b, self.c = nn.BatchNorm2d(outer), nn.BatchNorm2d(outer), nn.BatchNorm2d(outer)
-        self.skip = nn.Conv2d(inner, outer, 1, stride, bias=False) if stride != 1 else None
+        self.parts = nn.Sequential(normed(inner, outer, 3, stride), nn.ReLU(), normed(outer, outer, 3))
+        self.skip = nn.Identity() if stride == 1 else normed(inner, outer, 1, stride)
 
     def forward(self, x: Any) -> Any:
         """The image after the block."""
-        kept = x if self.skip is None else self.c(self.skip(x))
-        return torch.relu(self.b(self.second(torch.relu(self.a(self.first(x))))) + kept)
+        return torch.relu(self.parts(x) + self.skip(x))
+
+
+class Bottleneck(nn.Module):
+    """The block of ResNet-50: three convolutions, the one of 3x3 on a quarter of the channels."""
+
+    def __init__(self, inner: int, width: int, stride: int):
+        super().__init__()
+        outer = 4 * width
+        self.parts = nn.Sequential(
+            normed(inner, width, 1), nn.ReLU(), normed(width, width, 3, stride), nn.ReLU(), normed(width, outer, 1)
+        )
+        self.skip = nn.Identity() if inner == outer else normed(inner, outer, 1, stride)
+
+    def forward(self, x: Any) -> Any:
+        """The image after the block."""
+        return torch.relu(self.parts(x) + self.skip(x))
 
 
 class ResNet(nn.Module):
-    """ResNet-18 with half its channels."""
+    """ResNet: blocks after a convolution of 7x7 and a pool."""
 
-    def __init__(self) -> None:
+    def __init__(self, width: int, blocks: Sequence[nn.Module], outer: int):
         super().__init__()
-        self.first, self.norm = nn.Conv2d(3, 32, 7, 2, 3, bias=False), nn.BatchNorm2d(32)
-        sizes = ((32, 32, 1), (32, 64, 2), (64, 128, 2), (128, 256, 2))
-        blocks = (block for a, b, stride in sizes for block in (Residual(a, b, stride), Residual(b, b, 1)))
-        self.blocks, self.out = nn.Sequential(*blocks), nn.Linear(256, 1000)
+        self.first, self.blocks, self.out = normed(3, width, 7, 2), nn.Sequential(*blocks), nn.Linear(outer, 1000)
 
     def forward(self, x: Any) -> Any:
         """The logits of the classes."""
-        x = F.max_pool2d(torch.relu(self.norm(self.first(x))), 3, 2, 1)
+        x = F.max_pool2d(torch.relu(self.first(x)), 3, 2, 1)
         return self.out(self.blocks(x).mean((2, 3)))
+
+
+def resnet18() -> nn.Module:
+    """ResNet-18 with half its channels."""
+    sizes = ((32, 32, 1), (32, 64, 2), (64, 128, 2), (128, 256, 2))
+    return ResNet(32, [block for a, b, stride in sizes for block in (Residual(a, b, stride), Residual(b, b, 1))], 256)
+
+
+def resnet50() -> nn.Module:
+    """ResNet-50."""
+    blocks: list[nn.Module] = []
+    inner = 64
+    for width, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
+        for i in range(count):
+            blocks.append(Bottleneck(inner, width, stride if i == 0 else 1))
+            inner = 4 * width
+    return ResNet(64, blocks, inner)
+
+
+class Inverted(nn.Module):
+    """The block of MobileNetV2: wider, a depthwise convolution, narrower."""
+
+    def __init__(self, inner: int, outer: int, stride: int, factor: int):
+        super().__init__()
+        wide = inner * factor
+        widen = [normed(inner, wide, 1), nn.ReLU6()] if factor != 1 else []
+        self.parts = nn.Sequential(*widen, normed(wide, wide, 3, stride, groups=wide), nn.ReLU6(), normed(wide, outer, 1))
+        self.skips = stride == 1 and inner == outer
+
+    def forward(self, x: Any) -> Any:
+        """The image after the block."""
+        return x + self.parts(x) if self.skips else self.parts(x)
+
+
+def mobilenet() -> nn.Module:
+    """MobileNetV2."""
+    blocks: list[nn.Module] = []
+    inner = 32
+    table = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
+    for factor, outer, count, stride in table:
+        for i in range(count):
+            blocks.append(Inverted(inner, outer, stride if i == 0 else 1, factor))
+            inner = outer
+    head = [normed(320, 1280, 1), nn.ReLU6(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(1280, 1000)]
+    return nn.Sequential(normed(3, 32, 3, 2), nn.ReLU6(), *blocks, *head)
+
+
+class Denoiser(nn.Module):
+    """A level of a diffusion model's U-Net: residual blocks with group norm, smaller images and back, and a skip connection."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.before, self.below, self.after = (self.block(a, b) for a, b in ((width, width), (width, width), (2 * width, width)))
+        self.down, self.up = nn.Conv2d(width, width, 3, 2, 1), nn.Conv2d(width, width, 3, padding=1)
+        self.narrow = nn.Conv2d(2 * width, width, 1)
+
+    @staticmethod
+    def block(inner: int, outer: int) -> nn.Sequential:
+        """Two convolutions of what was normed in 32 groups."""
+        parts = ((nn.GroupNorm(32, a), nn.SiLU(), nn.Conv2d(a, outer, 3, padding=1)) for a in (inner, outer))
+        return nn.Sequential(*(part for three in parts for part in three))
+
+    def forward(self, x: Any) -> Any:
+        """The image after the level."""
+        x = x + self.before(x)
+        y = self.down(x)
+        y = self.up(F.interpolate(y + self.below(y), scale_factor=2.0, mode="nearest"))
+        both = torch.cat([x, y], 1)
+        return self.narrow(both) + self.after(both)
+
+
+def normed(inner: int, outer: int, window: int, stride: int = 1, groups: int = 1) -> nn.Sequential:
+    """A convolution with batch norm, whose statistics are random."""
+    norm = nn.BatchNorm2d(outer)
+    norm.running_mean, norm.running_var = 0.2 * torch.rand(outer) - 0.1, torch.rand(outer) + 0.5
+    return nn.Sequential(nn.Conv2d(inner, outer, window, stride, window // 2, groups=groups, bias=False), norm)
 
 
 def words(batch: int) -> Any:
@@ -188,12 +275,20 @@ def words(batch: int) -> Any:
     return torch.randint(0, WORDS, (batch, TOKENS))
 
 
-MODELS: dict[str, tuple[Callable[[], Any], Callable[[int], Any]]] = {
-    "GPT-2": (lambda: Tokens(causal=True), words),
-    "Llama": (Llama, words),
-    "BERT": (lambda: Tokens(causal=False), words),
-    "ViT": (Vit, lambda batch: torch.randn(batch, 3, 224, 224)),
-    "Whisper encoder": (Whisper, lambda batch: torch.randn(batch, 80, 400)),
-    "ResNet": (ResNet, lambda batch: torch.randn(batch, 3, 112, 112)),
+def images(size: int, channels: int = 3) -> Callable[[int], Any]:
+    """Square images."""
+    return lambda batch: torch.randn(batch, channels, size, size)
+
+
+MODELS: dict[str, tuple[Callable[[], Any], Callable[[int], Any], Sequence[int]]] = {
+    "GPT-2": (lambda: Tokens(causal=True), words, (1, 8)),
+    "Llama": (Llama, words, (1, 8)),
+    "BERT": (lambda: Tokens(causal=False), words, (1, 8)),
+    "ViT": (Vit, images(224), (1, 8)),
+    "Whisper encoder": (Whisper, lambda batch: torch.randn(batch, 80, 400), (1, 8)),
+    "ResNet-18, half": (resnet18, images(112), (1, 8)),
+    "ResNet-50": (resnet50, images(224), (1, 16)),
+    "MobileNetV2": (mobilenet, images(224), (1, 16)),
+    "U-Net level": (lambda: Denoiser(128), images(32, 128), (1, 8)),
 }
-"""By name: what makes a model, and its argument for a batch."""
+"""By name: what makes a model, its argument for a batch, and the batches that are measured."""

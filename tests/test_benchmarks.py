@@ -135,6 +135,19 @@ def test_families_of_programs_are_measured_on_a_page_of_their_own(load: Any, tmp
     assert numpy == len(families) - 8, "no erf, windows, int8 in int32, LSTM, Hessian"
 
 
+def test_models_of_pytorch_are_measured_beside_peers(load: Any, tmp_path: Path) -> None:
+    for needed in ("llvmlite", "torch"):
+        pytest.importorskip(needed, reason=f"{needed} is not installed (make test-all installs it)")
+    given = ["--only", "ResNet-18, half", "--batches", "1", "--sides", "PyTorch", "--rounds", "1"]
+    assert load("imported").main([*given, "--write", str(tmp_path / "imported.md")]) == 0
+    text = (tmp_path / "imported.md").read_text(encoding="utf-8")
+    (row,) = re.findall(r"^\| ResNet-18, half \|(.*)\|$", text, re.MULTILINE)
+    batch, ours, theirs, ratio, rounds, _ = (cell.strip() for cell in row.split("|"))
+    assert batch == "1"
+    assert float(ratio) == pytest.approx(float(theirs) / float(ours), rel=0.03)
+    assert re.fullmatch(r"PyTorch: ([\d.]+) \(\1 to \1\)", rounds), rounds
+
+
 def test_a_server_loop_over_lengths_is_measured(load: Any, tmp_path: Path) -> None:
     pytest.importorskip("psutil", reason="the dependency group `bench` is not installed (make test-all installs it)")
     dynamic = load("dynamic")

@@ -254,7 +254,7 @@ def gpt_train(arrays: Arrays, *, narrow: bool = False) -> Call:
     held = {n: t[n].clone().requires_grad_() for n in names}
     decayed, other = ([w for w in held.values() if (w.ndim > 1) is yes] for yes in (True, False))
     groups = [{"params": decayed, "weight_decay": 0.1}, {"params": other, "weight_decay": 0.0}]
-    optimiser = torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.99))
+    optimiser = torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.99), fused=True)
 
     def loss(tokens: Any, targets: Any, w: dict[str, Any]) -> Any:
         return F.cross_entropy(logits_of(tokens, w, config).flatten(0, 1), targets.flatten())

@@ -1,4 +1,4 @@
-"""The six architectures that the benchmarks measure, small: outputs and gradients of all weights are PyTorch's own."""
+"""The architectures that the benchmarks measure, small: outputs and gradients of all weights are PyTorch's own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from mind_bridges.torch import from_torch  # noqa: E402, after the skip
 from mind_bridges.torch_export import as_array  # noqa: E402, after the skip
 
-NAMES = ["GPT-2", "Llama", "BERT", "ViT", "Whisper encoder", "ResNet"]
+NAMES = ["GPT-2", "Llama", "BERT", "ViT", "Whisper encoder", "ResNet-18, half", "ResNet-50", "MobileNetV2", "U-Net level"]
 SIZES = {"WIDTH": 32, "HEADS": 4, "LAYERS": 2, "TOKENS": 12, "WORDS": 50}
 
 
@@ -30,9 +30,10 @@ def made(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
     for size, value in SIZES.items():
         monkeypatch.setattr(imported_models, size, value)
     torch.manual_seed(0)
-    make, argument = imported_models.MODELS[name]
+    make, argument, _ = imported_models.MODELS[name]
     model, x = make().eval(), argument(2)
-    return model, x[..., ::2, ::2].contiguous() if name == "ResNet" else x
+    step = {"ResNet-18, half": 2, "ResNet-50": 7, "MobileNetV2": 7, "U-Net level": 4}.get(name, 1)
+    return model, x[..., ::step, ::step].contiguous() if step > 1 else x
 
 
 def test_every_architecture_is_tested(monkeypatch: pytest.MonkeyPatch) -> None:
