@@ -192,6 +192,13 @@ def dtype_or(given: Any, default: DType) -> DType:
     return default if given is None else as_dtype(given)
 
 
+def float_dtype(given: Any, function: str) -> DType:
+    """Return the dtype that an argument `dtype=` states, by default float64; an error for one that is no float."""
+    wanted = dtype_or(given, float64)
+    check_category(function, wanted, "float")
+    return wanted
+
+
 # Axes
 
 

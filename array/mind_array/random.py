@@ -18,7 +18,7 @@ from .checks import whole
 from .dtypes import check_category, check_fits, float32, float64, int64, kind_of, uint32, uint64
 from .emit import constant, contract_dtype, emit
 from .faults import fault
-from .operands import array_of, broadcast, cast, dtype_or, shape_of, static_size
+from .operands import array_of, broadcast, cast, dtype_or, float_dtype, shape_of, static_size
 from .rows import elementwise as e
 from .rows.creation import asarray, iota
 from .rows.indexing import take
@@ -122,12 +122,6 @@ def fold_in(key: Any, data: Any) -> Array:
     return concat(words[:2], axis=0)
 
 
-def _float(dtype: Any, function: str) -> Any:
-    wanted = dtype_or(dtype, float64)
-    check_category(function, wanted, "float")
-    return wanted
-
-
 def _unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """Uniform in [0, 1): 24 bits of a word, or for float64 53 of two."""
     if dtype == float64:
@@ -143,7 +137,7 @@ def _unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 
 def uniform(key: Any, shape: Any = (), *, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None) -> Array:
     """Return numbers uniform in [minval, maxval)."""
-    wanted, extents = _float(dtype, "uniform"), shape_of(shape, "uniform")
+    wanted, extents = float_dtype(dtype, "uniform"), shape_of(shape, "uniform")
     unit = _unit(key, extents, wanted)
     if isinstance(minval, int | float) and isinstance(maxval, int | float) and (minval, maxval) == (0.0, 1.0):
         return unit
@@ -152,7 +146,7 @@ def uniform(key: Any, shape: Any = (), *, minval: Any = 0.0, maxval: Any = 1.0, 
 
 def normal(key: Any, shape: Any = (), *, dtype: Any = None) -> Array:
     """Return numbers of mean 0 and variance 1, two from two words by Box and Muller, rounded once."""
-    wanted, extents = _float(dtype, "normal"), shape_of(shape, "normal")
+    wanted, extents = float_dtype(dtype, "normal"), shape_of(shape, "normal")
     count = math.prod(extents)
     words = reshape(bits(key, (-(-count // 2) * 2,)), (-1, 2))
     high = cast(emit(ptir.ShiftRightLogicalOp, words, constant(8, uint32, words.shape)), float64)
@@ -165,7 +159,7 @@ def normal(key: Any, shape: Any = (), *, dtype: Any = None) -> Array:
 
 def truncated_normal(key: Any, lower: float, upper: float, shape: Any = (), *, dtype: Any = None) -> Array:
     """Return numbers of the normal distribution between two bounds."""
-    wanted, extents = _float(dtype, "truncated_normal"), shape_of(shape, "truncated_normal")
+    wanted, extents = float_dtype(dtype, "truncated_normal"), shape_of(shape, "truncated_normal")
     if not lower < upper:
         raise fault("E1110", f"truncated_normal: from {lower} to {upper}", argument="upper", value=upper)
     low, high = (math.erf(bound / math.sqrt(2)) for bound in (lower, upper))

@@ -14,7 +14,7 @@ import numpy as np
 
 from mind_dialect.elements import Number, UnfitError
 from mind_dialect.errors import brief, error
-from mind_dialect.literals import check_count, check_element
+from mind_dialect.literals import check_count, check_element, ragged
 from mind_dialect.ptir.types import Kind, PtirDType
 from mind_dialect.types import DType, Shape
 from mind_runtime import TensorSpec
@@ -116,14 +116,14 @@ def _nested_numbers(text: str) -> tuple[list[Number], Shape]:
         elif token == "]" and len(stack) > 1 and (not expect_value or not stack[-1]):
             done, depth = stack.pop(), len(stack)
             if lengths.setdefault(depth, len(done)) != len(done):
-                raise _ragged()
+                raise ragged()
             stack[-1].append(None)
             expect_value = False
         elif token not in "[],":
             if not expect_value:
                 raise _unreadable(text, token)
             if leaf_depth not in (None, len(stack)):
-                raise _ragged()
+                raise ragged()
             leaf_depth = len(stack)
             numbers.append(_number(token))
             stack[-1].append(None)
@@ -135,12 +135,8 @@ def _nested_numbers(text: str) -> tuple[list[Number], Shape]:
     if len(stack) != 1 or len(root) != 1:
         raise _unreadable(text, "the end")
     if leaf_depth is not None and len(lengths) != leaf_depth - 1:
-        raise _ragged()
+        raise ragged()
     return numbers, tuple(lengths[depth] for depth in sorted(lengths))
-
-
-def _ragged() -> Exception:
-    return error("E3010", "ragged literal: the lists of one depth differ", declared=None, inferred="ragged")
 
 
 def _unreadable(text: str, token: str) -> Exception:

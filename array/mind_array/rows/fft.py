@@ -12,7 +12,7 @@ from ..array import Array
 from ..dtypes import check_category, complex_of, float64, real_of
 from ..emit import emit
 from ..faults import fault
-from ..operands import array_of, axes_of, axis_of, cast, dtype_or, static_size
+from ..operands import array_of, axes_of, axis_of, cast, float_dtype, static_size
 from ..table import SMOOTH, Function, row
 from . import elementwise as e
 from .creation import check_device, iota
@@ -121,17 +121,11 @@ def _along_several(name: str) -> Function:
 fftn, ifftn, rfftn, irfftn = (_along_several(name) for name in ("fftn", "ifftn", "rfftn", "irfftn"))
 
 
-def _frequencies(dtype: Any, function: str) -> Any:
-    wanted = dtype_or(dtype, float64)
-    check_category(function, wanted, "float")
-    return wanted
-
-
 @row("fft.fftfreq", module="fft", arrays=0)
 def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """Return the frequencies of a transform of `n` samples at distances `d`: 0 and up, then the negative ones."""
     check_device(device)
-    wanted = _frequencies(dtype, "fftfreq")
+    wanted = float_dtype(dtype, "fftfreq")
     half = (n - 1) // 2 + 1
     places = concat([iota((half,), 0, float64), e.add(iota((n // 2,), 0, float64), float(-(n // 2)))], axis=0)
     return cast(e.divide(places, float(n * d)), wanted)
@@ -141,7 +135,7 @@ def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None)
 def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """Return the frequencies of a transform of `n` real samples at distances `d`."""
     check_device(device)
-    return cast(e.divide(iota((n // 2 + 1,), 0, float64), float(n * d)), _frequencies(dtype, "rfftfreq"))
+    return cast(e.divide(iota((n // 2 + 1,), 0, float64), float(n * d)), float_dtype(dtype, "rfftfreq"))
 
 
 def _shifted(x: Any, axes: Any, function: str, sign: int) -> Array:

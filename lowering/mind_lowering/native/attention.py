@@ -26,8 +26,8 @@ from ..launch.kernel_patterns import Match, Rejection
 from .costs import BYTES, VECTORS
 from .grouping import is_elementwise
 from .memory import Access
-from .patterns import Builder, Operands, moving
-from .products.axes import total_of
+from .patterns import Builder, Operands, moving, readable
+from .products.axes import accumulator
 from .products.chain import MADE, Chain, divided
 from .products.cut import MOST_DOT_ROWS, STRETCH, ProductCut, tile_of
 from .products.kernels import ProductStep
@@ -154,7 +154,7 @@ def _fits(made: Parts, host: TargetInfo) -> bool:
     """Return whether dtypes and shapes are those of a kernel."""
     values = [v for op in (made.first, *made.chain, made.last) for v in (*op.operands, *op.results)]
     types, dtype = [read_type(v.type) for v in values], read_type(made.z.type).dtype
-    totals = {total_of(made.first), total_of(made.last), read_type(made.last.lhs.type).dtype, dtype}
+    totals = {accumulator(made.first), accumulator(made.last), read_type(made.last.lhs.type).dtype, dtype}
     if totals != {dtype} or dtype not in (F32, F64) or not all(t.is_static and 0 not in t.shape for t in types):
         return False
     if unsupported([t.dtype for t in types], host) or any(op.can_fail() for op in made.chain):
@@ -185,7 +185,7 @@ def expand_attention(build: Builder, op: ptir.FusionOp, match: Match) -> None:
         build.step(inner)
     q, k, v = _operands(build, made)
     inside: set[Operation] = {made.first, *made.chain}
-    inputs = {value: _readable(build, value) for o in made.chain for value in o.operands if value.owner not in inside}
+    inputs = {value: readable(build, value) for o in made.chain for value in o.operands if value.owner not in inside}
     out = _target(build, made.last.result, op.results[0])
     step = _planned(build, made, (q, k, v, out), inputs)
     for which, product in (("keys", step.scores), ("values", step.sums)):
@@ -206,11 +206,6 @@ def _target(build: Builder, value: SSAValue, result: SSAValue) -> View:
     found = replace(turned, shape=build.shape(value), strides=tuple([turned.strides[i] for i in order]))
     build.views[value] = found
     return found
-
-
-def _readable(build: Builder, value: SSAValue) -> View:
-    view = build.view(value)
-    return build.copied(value, view) if view.lookups else view
 
 
 def _operands(build: Builder, made: Parts) -> tuple[View, View, View]:
@@ -248,7 +243,7 @@ def _planned(build: Builder, made: Parts, views: tuple[View, View, View, View], 
     stacked = Buffer(Use.ARENA, -1, total, rows * apart + keys, f"{name}.scores")
     still = (0,) * len(batch)
     scores = View(stacked, total, (*batch, rows, keys), (*still, apart, 1))
-    chain = Chain(made.first.result, total_of(made.first), made.chain, inputs, [(made.z, scores)])
+    chain = Chain(made.first.result, accumulator(made.first), made.chain, inputs, [(made.z, scores)])
     cut = ProductCut(width, tall, wide, depth, True, tiles, False, True)
     first = Product(name, q, k, scores, total, cut, chain.epilogue(), limits=limits)
     tall, wide = tile_of(host, total, rows, -(-columns // width))

@@ -35,11 +35,11 @@ from .kernels_random import DRAWS
 from .kernels_scatters import SCATTERS
 from .kernels_sorts import SORTS
 from .kernels_window_arg import WINDOW_ARGS
-from .kernels_windows import WINDOWS, one_number, why_no_windows
+from .kernels_windows import WINDOWS, one_number
 from .patterns import Builder, KernelPattern, row
 from .products.defer import expand_prologue, match_prologue
 from .products.fusion import expand_fused_product, match_fused_product
-from .reasons import not_computed, unsupported
+from .reasons import not_computed, not_produced, why_not_reduced
 from .rows.step import expand_rows, match_rows
 from .target_info import TargetInfo
 from .views import View, broadcast, indices, viewed, whole
@@ -70,10 +70,6 @@ def _dimension_size(build: Builder, op: ptir.DimensionSizeOp) -> None:
     axis: int = op.values()["axis"]
     literal = PtirLiteralAttr.from_values(SI64, (), (build.shape(op.x)[axis],))
     build.views[op.result] = whole(build.constant(literal, op.result), ())
-
-
-def _why_not_counted(op: ptir.IotaOp, host: TargetInfo) -> str | None:
-    return unsupported([op.result_spec().dtype], host)
 
 
 def _iota(build: Builder, op: ptir.IotaOp) -> None:
@@ -128,7 +124,7 @@ PATTERNS: Sequence[KernelPattern] = (
     *(row("view", op, _view) for op in VIEWS),
     row("constant", ptir.ConstantOp, _constant),
     row("constant", ptir.DimensionSizeOp, _dimension_size),
-    row("indices", ptir.IotaOp, _iota, _why_not_counted),
+    row("indices", ptir.IotaOp, _iota, not_produced),
     row("copies", ptir.ConcatOp, _concat),
     row("copies", ptir.TileOp, _tile),
     *PRODUCTS,
@@ -136,7 +132,7 @@ PATTERNS: Sequence[KernelPattern] = (
     row("convolution", ptir.ConvolutionOp, expand_convolution, why_no_convolution),
     *WINDOW_ARGS,
     *LOOKUPS,
-    KernelPattern("clipped windows", (ptir.ReduceWindowOp,), match_clipped, expand_clipped, why_no_windows),
+    KernelPattern("clipped windows", (ptir.ReduceWindowOp,), match_clipped, expand_clipped, why_not_reduced),
     *WINDOWS,
     *SCATTERS,
     *SORTS,

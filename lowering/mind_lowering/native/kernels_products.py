@@ -16,7 +16,7 @@ from .demanded import shape_of
 from .grouping import group_name, product_block
 from .groups import Group
 from .patterns import Builder, KernelPattern, Operands, moving, row
-from .products.axes import expand_product, is_tiled, total_of
+from .products.axes import accumulator, expand_product, is_tiled
 from .reasons import rounded_each_step, unsupported
 from .target_info import TargetInfo
 from .views import View
@@ -27,7 +27,7 @@ LARGEST_PRODUCT = 1 << 21
 
 def _why_not(op: ptir.DotGeneralOp, host: TargetInfo) -> str | None:
     """Return why products are not computed in the dtypes of an op."""
-    total = total_of(op)
+    total = accumulator(op)
     return unsupported([op.operand_spec(0).dtype, total, op.result_spec().dtype], host) or rounded_each_step("sum", total)
 
 
@@ -35,7 +35,7 @@ def _why_not_tiled(op: ptir.DotGeneralOp, host: TargetInfo) -> str | None:
     """Return why a product is not tiled: those of narrow integers and of no elements are not."""
     if (reason := _why_not(op, host)) is not None:
         return reason
-    return None if is_tiled(op) else f"products of no elements, or accumulated in {total_of(op)}, are not tiled"
+    return None if is_tiled(op) else f"products of no elements, or accumulated in {accumulator(op)}, are not tiled"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def _match_group(op: ptir.DotGeneralOp, operands: Operands, host: TargetInfo) ->
     axes = _product_axes(op)
     if prod(axes.shape) > LARGEST_PRODUCT:
         dtype = op.operand_spec(0).dtype
-        return Rejection(f"a product of {prod(axes.shape)} multiplications of {dtype} in {total_of(op)}, which is not tiled")
+        return Rejection(f"a product of {prod(axes.shape)} multiplications of {dtype} in {accumulator(op)}, which is not tiled")
     cost = moving([*op.operands, *op.results]) + (prod(axes.shape) + 1) / costs.VECTORS
     return Match(cost, axes)
 
@@ -95,7 +95,7 @@ def _expand_group(build: Builder, op: ptir.DotGeneralOp, match: Match) -> None:
     axes: ProductAxes = match.schedule
     views = [build.view(v) for v in op.operands]
     spread = [_along(v, order, axes.shape, lacking) for v, order, lacking in zip(views, axes.order, axes.lacking, strict=True)]
-    block, ops = product_block(op, axes.shape, axes.contracted, total_of(op))
+    block, ops = product_block(op, axes.shape, axes.contracted, accumulator(op))
     build.keep.append(block)
     (*inner, last) = ops
     assert isinstance(last, ptir.ReduceOp)
@@ -105,7 +105,7 @@ def _expand_group(build: Builder, op: ptir.DotGeneralOp, match: Match) -> None:
         group.reductions.append((last, build.target(op.result)))
     else:
         value, dtype = members[-1].results[0], op.result_spec().dtype
-        if total_of(op) is not dtype:
+        if accumulator(op) is not dtype:
             block.add_op(cast := ptir.CastOp(value, dtype=dtype))
             group.ops.append(cast)
             value = cast.result

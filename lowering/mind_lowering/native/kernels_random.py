@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from mind_dialect import ptir
-from mind_dialect.ptir import PtirOp
 
 from .kernel_steps import Draw
 from .patterns import Builder, row
-from .reasons import unsupported
-from .target_info import TargetInfo
-
-
-def _why_not_drawn(op: PtirOp, host: TargetInfo) -> str | None:
-    return unsupported([op.result_spec().dtype], host)
+from .reasons import not_produced
 
 
 def _draw(build: Builder, op: ptir.RngUniformOp | ptir.RngNormalOp) -> None:
@@ -25,5 +19,5 @@ def _draw(build: Builder, op: ptir.RngUniformOp | ptir.RngNormalOp) -> None:
     build.draws += 1
 
 
-DRAWS = tuple(row("random", op, _draw, _why_not_drawn) for op in (ptir.RngUniformOp, ptir.RngNormalOp))
+DRAWS = tuple(row("random", op, _draw, not_produced) for op in (ptir.RngUniformOp, ptir.RngNormalOp))
 """Their rows."""

@@ -19,12 +19,12 @@ from ..launch.ref import row_major
 from .demanded import shape_of
 from .kernel_steps import Column, IndexCheck, PrivateScatter, Scan, Scatter
 from .nest import axes_of
-from .patterns import Builder, KernelPattern, Operands, moving, row
-from .reasons import rounded_each_step, unsupported
+from .patterns import Builder, KernelPattern, Operands, in_memory, moving, readable, row
+from .reasons import unsupported, why_not_reduced
 from .reductions import end_of
 from .synthetic_groups import Add, compute, converted
 from .target_info import TargetInfo
-from .views import Buffer, Use, View, filled, indices, whole
+from .views import Use, View, filled, indices, whole
 
 _SEGMENTS = {"sum": "add", "max": "max"}
 """How rows of a segment are combined, by the kind of the op."""
@@ -54,18 +54,6 @@ def why_ordered(kind: str, dtype: PtirDType) -> str | None:
     return None if dtype.kind in (Kind.SIGNED, Kind.UNSIGNED) and dtype is not I1 else f"the order of updates matters in {dtype}"
 
 
-def _in_memory(build: Builder, value: SSAValue) -> View:
-    """A value where it lies, or where nothing does, copied."""
-    view = build.view(value)
-    return view if isinstance(view.base, Buffer) and not view.lookups else build.copied(value, view)
-
-
-def _readable(build: Builder, value: SSAValue) -> View:
-    """A value where it lies, also where no memory holds it; copied where it is looked up."""
-    view = build.view(value)
-    return build.copied(value, view) if view.lookups else view
-
-
 def _scatter_add(build: Builder, op: ptir.ScatterAddOp) -> None:
     """Each window of updates begins where its index vector says."""
     x, index, updates = (build.shape(v) for v in op.operands)
@@ -81,7 +69,7 @@ def _scatter_add(build: Builder, op: ptir.ScatterAddOp) -> None:
     for axis, place in zip(operand_axes, window_dims, strict=True):
         strides[place] = steps[axis]
     vector: int = len(index) if values["index_vector_dim"] is None else values["index_vector_dim"]
-    view = _in_memory(build, op.operands[1])
+    view = in_memory(build, op.operands[1])
     outer = [a for a in range(len(index)) if a != vector]
     columns: list[Column] = []
     for i, axis in enumerate(targets):
@@ -102,7 +90,7 @@ def _scatter_reduce(build: Builder, op: ptir.ScatterReduceOp) -> None:
     values = op.values()
     kind: str = values["kind"]
     axis: int = values["axis"] % len(x)
-    view, steps = _in_memory(build, op.operands[1]), row_major(x)
+    view, steps = in_memory(build, op.operands[1]), row_major(x)
     column = Column(replace(view, shape=updates), steps[axis], axis, x[axis])
     _scattered(build, op, kind, [column], [0 if a == axis else s for a, s in enumerate(steps)], [axis])
 
@@ -112,7 +100,7 @@ def _scattered(
 ) -> None:
     """Check the indices, copy the operand, and combine the updates in place; sums of narrow floats are rounded once."""
     x, update = op.operands[0], op.operands[2]
-    updates = _readable(build, update)
+    updates = readable(build, update)
     name, dtype = op.results[0].name_hint or op.OPCODE, op.operand_spec(0).dtype
     if updates.count == 0:
         build.copy(x, build.view(x), build.target(op.results[0]))
@@ -144,7 +132,7 @@ def _segment_reduce(build: Builder, op: ptir.SegmentReduceOp) -> None:
     values, dtype = op.values(), op.operand_spec(0).dtype
     kind = _SEGMENTS[values["kind"]]
     total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
-    data, ids = _readable(build, op.operands[0]), _in_memory(build, op.operands[1])
+    data, ids = readable(build, op.operands[0]), in_memory(build, op.operands[1])
     name, count = op.result.name_hint or op.OPCODE, values["num_segments"]
     _check_ids(build, op, ids)
     target = build.target(op.result)
@@ -216,7 +204,7 @@ def _expand_private(build: Builder, op: PtirOp, match: Match) -> None:
     tables: PrivateTables = match.schedule
     x, where, update = op.operands if len(op.operands) == 3 else (None, *reversed(op.operands))
     assert where is not None
-    name, index, updates = op.results[0].name_hint or op.OPCODE, _line(build, where, _in_memory), _line(build, update, _readable)
+    name, index, updates = op.results[0].name_hint or op.OPCODE, _line(build, where, in_memory), _line(build, update, readable)
     if isinstance(op, ptir.SegmentReduceOp) and (op.values()["indices_are_sorted"] or op.values()["unique"]):
         _check_ids(build, op, index)
     extents = (tables.parts, BANKS, tables.count)
@@ -258,7 +246,7 @@ def _literal(dtype: PtirDType, number: float) -> PtirLiteralAttr:
 
 def _cumulative(build: Builder, op: ptir.CumulativeSumOp | ptir.CumulativeOp) -> None:
     values: Mapping[str, Any] = op.values()
-    source, target = _in_memory(build, op.x), build.target(op.result)
+    source, target = in_memory(build, op.x), build.target(op.result)
     if target.count:
         axis = values["axis"] % len(target.shape)
         name = op.result.name_hint or op.OPCODE
@@ -304,18 +292,12 @@ def _why_not(op: PtirOp, host: TargetInfo) -> str | None:
     return None if replaces else unsupported([op.operand_spec(0).dtype], host)
 
 
-def _why_no_segments(op: ptir.SegmentReduceOp, host: TargetInfo) -> str | None:
-    values, dtype = op.values(), op.operand_spec(0).dtype
-    total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
-    return unsupported([dtype, total], host) or rounded_each_step(values["kind"], total)
-
-
 SCATTERS = (
     KernelPattern("private tables", (ptir.ScatterAddOp, ptir.ScatterReduceOp), _match_private, _expand_private, _why_not),
-    KernelPattern("private tables", (ptir.SegmentReduceOp,), _match_private, _expand_private, _why_no_segments),
+    KernelPattern("private tables", (ptir.SegmentReduceOp,), _match_private, _expand_private, why_not_reduced),
     row("scatter", ptir.ScatterAddOp, _scatter_add, _why_not),
     row("scatter", ptir.ScatterReduceOp, _scatter_reduce, _why_not),
-    row("segments", ptir.SegmentReduceOp, _segment_reduce, _why_no_segments),
+    row("segments", ptir.SegmentReduceOp, _segment_reduce, why_not_reduced),
     row("scan", ptir.CumulativeSumOp, _cumulative, _why_not),
     row("scan", ptir.CumulativeOp, _cumulative, _why_not),
     row("place of the extreme", ptir.ArgMaxOp, _arg_extreme, _why_not),

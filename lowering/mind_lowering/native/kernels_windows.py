@@ -14,9 +14,8 @@ from mind_dialect.ptir.types import PtirDType, tensor_type
 
 from .demanded import shape_of
 from .patterns import Builder, fill_of, row
-from .reasons import rounded_each_step, unsupported
+from .reasons import why_not_reduced
 from .reductions import identity_of
-from .target_info import TargetInfo
 from .views import Use, View, broadcast, filled, literal_of, reshaped, whole, window
 
 
@@ -95,13 +94,6 @@ def _is_reshaped(value: SSAValue, view: View) -> bool:
     return True
 
 
-def why_no_windows(op: ptir.ReduceWindowOp, host: TargetInfo) -> str | None:
-    """Return why windows are not reduced in the dtypes of an op."""
-    values, dtype = op.values(), op.operand_spec(0).dtype
-    total: PtirDType = values["accum_dtype"] or default_accumulator(dtype)
-    return unsupported([dtype, total], host) or rounded_each_step(values["kind"], total)
-
-
 def _reduce_window(build: Builder, op: ptir.ReduceWindowOp) -> None:
     """A reduction over the axes of the windows, which are a view."""
     values, x = op.values(), op.operands[0]
@@ -124,6 +116,6 @@ def _reduce_window(build: Builder, op: ptir.ReduceWindowOp) -> None:
 WINDOWS = (
     row("pad", ptir.PadOp, _pad),
     row("windows", ptir.ExtractPatchesOp, _extract_patches),
-    row("windows", ptir.ReduceWindowOp, _reduce_window, why_no_windows),
+    row("windows", ptir.ReduceWindowOp, _reduce_window, why_not_reduced),
 )
 """Their rows."""

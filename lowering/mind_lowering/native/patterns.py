@@ -149,6 +149,18 @@ def moving(values: Sequence[SSAValue]) -> float:
     return moved_bytes(values) / costs.BYTES
 
 
+def in_memory(build: Builder, value: SSAValue) -> View:
+    """Return the view of a value in memory; a copy of one that is nowhere, or is looked up."""
+    view = build.view(value)
+    return view if isinstance(view.base, Buffer) and not view.lookups else build.copied(value, view)
+
+
+def readable(build: Builder, value: SSAValue) -> View:
+    """Return the view of a value, also where no memory holds it; a copy of one that is looked up."""
+    view = build.view(value)
+    return build.copied(value, view) if view.lookups else view
+
+
 def fill_of(literal: PtirLiteralAttr, shape: tuple[int, ...], host: TargetInfo) -> View | None:
     """Return the view of a constant of one number, which needs no memory if its dtype is computed in."""
     if (not literal.is_fill and prod(shape) != 1) or not computes(literal.spec[0], host):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
+from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import BF16, F16, PtirDType, read_type
+from mind_passes.ptir.building import accumulator
 
 from .target_info import TargetInfo, computes
 
@@ -25,3 +27,14 @@ def unsupported(dtypes: list[PtirDType], host: TargetInfo) -> str | None:
         if not computes(dtype, host):
             return f"kernels do not support {dtype}"
     return None
+
+
+def not_produced(op: PtirOp, host: TargetInfo) -> str | None:
+    """Return why an op gives no results of its dtype; None if it does."""
+    return unsupported([op.result_spec().dtype], host)
+
+
+def why_not_reduced(op: PtirOp, host: TargetInfo) -> str | None:
+    """Return why windows or segments are not reduced in the dtypes of an op; None if they are."""
+    total = accumulator(op)
+    return unsupported([op.operand_spec(0).dtype, total], host) or rounded_each_step(op.values()["kind"], total)

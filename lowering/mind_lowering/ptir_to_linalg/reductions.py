@@ -18,6 +18,7 @@ from mind_dialect.elements import Number
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import I1, SI64, Kind, PtirDType
+from mind_passes.ptir.building import accumulator
 
 from . import scalars
 from .builder import Access, LinalgBuilder, Shape, dims, element_of, element_type, shape_of
@@ -43,11 +44,6 @@ def identity(kind: str, dtype: PtirDType) -> Number:
     if dtype is I1:
         return kind != "max"
     return scalars.least(dtype) if kind == "max" else scalars.most(dtype)
-
-
-def accumulator(op: PtirOp) -> PtirDType:
-    """The dtype that an op accumulates in."""
-    return op.values().get("accum_dtype") or default_accumulator(op.operand_spec(0).dtype)
 
 
 def cast_tensor(b: LinalgBuilder, source: PtirDType, target: PtirDType, x: SSAValue) -> SSAValue:

@@ -42,7 +42,7 @@ def taken(op: ptir.TakeOp, xs: Values, flags: Flags, size: Dim) -> Value | Seque
     return c.reshape(found, (size, *places, *row))
 
 
-def corresponding(op: ptir.GatherOp | ptir.ScatterReduceOp, xs: Values, flags: Flags, size: Dim) -> Value:
+def corresponding(op: ptir.PtirOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """Everywhere but along the axis, operands correspond; along the batch axis too."""
     (axis,) = after((op.values()["axis"],), rank(op.operands[0]))
     return again(op, spread_all(xs, flags, size), size, axis=axis)

@@ -13,7 +13,7 @@ from .convolution import as_one_lead
 from .rules import Flags, Row, Value, Values, after, again, by_loop, from_front, rank, to_front
 
 
-def reduced(op: ptir.ReduceOp, xs: Values, flags: Flags, size: Dim) -> Value:
+def reduced(op: ptir.ReduceOp | ptir.ReverseOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """Over the next axes."""
     return again(op, xs, size, axes=after(op.values()["axes"], rank(op.operands[0])))
 

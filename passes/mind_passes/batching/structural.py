@@ -9,7 +9,9 @@ from mind_dialect.ptir_shapes import INFER, UNKNOWN, Dim
 
 from ..ptir.construct import dims, reshape, spec
 from .elementwise import never
-from .rules import Flags, Row, Value, Values, after, again, rank, spread, spread_all
+from .indexing import corresponding
+from .reduction import reduced
+from .rules import Flags, Row, Value, Values, after, again, rank, spread
 
 
 def reshaped(op: ptir.ReshapeOp, xs: Values, flags: Flags, size: Dim) -> Value:
@@ -39,12 +41,6 @@ def broadcast(op: ptir.BroadcastToOp, xs: Values, flags: Flags, size: Dim) -> Va
     return again(op, [source], size, result_shape=(size, *target))
 
 
-def concatenated(op: ptir.ConcatOp, xs: Values, flags: Flags, size: Dim) -> Value:
-    """Along the next axis, what is not batched repeated."""
-    (axis,) = after((op.values()["axis"],), rank(op.operands[0]))
-    return again(op, spread_all(xs, flags, size), size, axis=axis)
-
-
 def padded(op: ptir.PadOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """Nothing is added along the batch axis."""
     return again(op, xs, size, **{name: (0, *op.values()[name]) for name in ("low", "high", "interior")})
@@ -53,11 +49,6 @@ def padded(op: ptir.PadOp, xs: Values, flags: Flags, size: Dim) -> Value:
 def tiled(op: ptir.TileOp, xs: Values, flags: Flags, size: Dim) -> Value:
     """Once along the batch axis."""
     return again(op, xs, size, repeats=(1, *op.values()["repeats"]))
-
-
-def reversed_(op: ptir.ReverseOp, xs: Values, flags: Flags, size: Dim) -> Value:
-    """Along the next axes."""
-    return again(op, xs, size, axes=after(op.values()["axes"], rank(op.operands[0])))
 
 
 def sliced(op: ptir.SliceOp, xs: Values, flags: Flags, size: Dim) -> Value:
@@ -83,11 +74,11 @@ STRUCTURAL: dict[type[ptir.PtirOp], Row] = {
     ptir.TransposeOp: Row(transposed),
     ptir.BroadcastToOp: Row(broadcast),
     ptir.SliceOp: Row(sliced),
-    ptir.ConcatOp: Row(concatenated),
+    ptir.ConcatOp: Row(corresponding),
     ptir.PadOp: Row(padded),
     ptir.TileOp: Row(tiled),
     ptir.IotaOp: Row(never),
     ptir.DimensionSizeOp: Row(dimension_size),
-    ptir.ReverseOp: Row(reversed_),
+    ptir.ReverseOp: Row(reduced),
     ptir.StridedSliceOp: Row(strided),
 }

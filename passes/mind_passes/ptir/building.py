@@ -107,9 +107,9 @@ def axes_of_reduction(op: ptir.ReduceOp) -> tuple[int, ...]:
     return tuple(sorted(a % rank for a in op.values()["axes"]))
 
 
-def accumulator(op: ptir.ReduceOp) -> PtirDType:
-    """Return the dtype that a reduction accumulates in."""
-    return op.values()["accum_dtype"] or default_accumulator(spec_of(op.x).dtype)
+def accumulator(op: ptir.PtirOp) -> PtirDType:
+    """Return the dtype that a reduction, a product or a convolution accumulates in."""
+    return op.values().get("accum_dtype") or default_accumulator(op.operand_spec(0).dtype)
 
 
 # Constants

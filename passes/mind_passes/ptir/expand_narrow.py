@@ -25,13 +25,12 @@ from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
 from mind_dialect.op import value_of
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import BF16, F16, F32, F64, I1, SI8, SI16, SI32, SI64, UI8, UI16, UI32, PtirDType, read_type
 from mind_dialect.ptir_shapes import UNKNOWN
 
 from ..widen import with_dtypes
 from . import construct as make
-from .building import new_ops
+from .building import accumulator, new_ops
 from .construct import Value
 from .dead_ops import replace_values
 
@@ -110,7 +109,7 @@ def _expanded(op: PtirOp, is_computed: Callable[[Operation], bool]) -> list[Valu
     if isinstance(op, CONVERSIONS):
         return _conversion(op) if narrow and not any(UNKNOWN in s.shape for s in specs) else None
     if _accumulates(op):
-        return None if _accumulator(op) in (F16, BF16) else [_accumulated(op)]
+        return None if accumulator(op) in (F16, BF16) else [_accumulated(op)]
     return _widened(op) if narrow and not is_computed(op) else None
 
 
@@ -119,11 +118,7 @@ def _accumulates(op: PtirOp) -> bool:
     if not isinstance(op, ptir.AccumulatingOp):
         return False
     source, result = op.operand_spec(0).dtype, op.result_spec().dtype
-    return source in WIDE or result is not source or _accumulator(op) is not source
-
-
-def _accumulator(op: PtirOp) -> PtirDType:
-    return op.values()["accum_dtype"] or default_accumulator(op.operand_spec(0).dtype)
+    return source in WIDE or result is not source or accumulator(op) is not source
 
 
 def _is_extreme(op: PtirOp) -> bool:
@@ -143,7 +138,7 @@ def _widened(op: PtirOp) -> list[Value]:
 
 def _accumulated(op: PtirOp) -> Value:
     """The op on operands in the accumulator's dtype, and its result in the dtype that the op states."""
-    source, accum = op.operand_spec(0).dtype, _accumulator(op)
+    source, accum = op.operand_spec(0).dtype, accumulator(op)
     wide = WIDE.get(accum, accum)
     operands = [to_cast(v, wide) if read_type(v.type).dtype is source else to_wide(v) for v in op.operands]
     types = {dtype.type: wide.type for dtype in (source, op.result_spec().dtype)}

@@ -24,13 +24,12 @@ from .complex_functions import (
     complex_acosh,
     complex_asin,
     complex_atanh,
-    complex_cosh,
-    complex_sinh,
+    complex_hyperbolic,
     turned,
 )
 from .contraction import operands_for
 from .converter import StablehloConverter, StablehloRow, Values
-from .elementwise import tangent, total_order
+from .elementwise import tangent, total_order, unary
 from .foreign import ForeignOp
 from .structural import broadcast_in
 
@@ -172,10 +171,6 @@ def next_after(to: Lander, x: SSAValue, y: SSAValue) -> SSAValue:
     return to.select(is_nan, number, found)
 
 
-def _unary(op_type: type[ptir.PtirOp]) -> StablehloRow:
-    return lambda to, op: to.emit(op_type, op.operands[0])
-
-
 def _is_inf(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return to.compare("equal", to.emit(ptir.AbsOp, op.operands[0]), math.inf)
 
@@ -287,8 +282,8 @@ FUNCTIONS: dict[str, Function] = {
     "asinh": _function("asinh", REAL_ASINH, turned(complex_asin(REAL_ASINH))),
     "atan": _function("atan", of_real(_atan), turned(complex_atanh)),
     "atanh": _function("atanh", of_real(_atanh), complex_atanh),
-    "cosh": _function("cosh", REAL_COSH, complex_cosh(REAL_SINH, REAL_COSH)),
-    "sinh": _function("sinh", REAL_SINH, complex_sinh(REAL_SINH, REAL_COSH)),
+    "cosh": _function("cosh", REAL_COSH, complex_hyperbolic(REAL_COSH, REAL_SINH)),
+    "sinh": _function("sinh", REAL_SINH, complex_hyperbolic(REAL_SINH, REAL_COSH)),
 }
 """Functions of one number that PTIR has no op for, by their names in CHLO, for every importer."""
 CHLO: dict[str, StablehloRow | Refused] = {
@@ -303,14 +298,14 @@ CHLO: dict[str, StablehloRow | Refused] = {
     "chlo.conj": _conj,
     "chlo.constant": _constant,
     "chlo.constant_like": _constant_like,
-    "chlo.digamma": _unary(ptir.DigammaOp),
-    "chlo.erf": _unary(ptir.ErfOp),
-    "chlo.erf_inv": _unary(ptir.ErfInvOp),
+    "chlo.digamma": unary(ptir.DigammaOp),
+    "chlo.erf": unary(ptir.ErfOp),
+    "chlo.erf_inv": unary(ptir.ErfInvOp),
     "chlo.erfc": _erfc,
     "chlo.is_inf": _is_inf,
     "chlo.is_neg_inf": _is_neg_inf,
     "chlo.is_pos_inf": _is_pos_inf,
-    "chlo.lgamma": _unary(ptir.LgammaOp),
+    "chlo.lgamma": unary(ptir.LgammaOp),
     "chlo.mulhi": _mulhi,
     "chlo.next_after": _next_after,
     "chlo.polygamma": _SPECIAL,

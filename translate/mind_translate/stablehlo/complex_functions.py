@@ -109,21 +109,11 @@ def complex_atanh(to: Lander, z: SSAValue) -> SSAValue:
     )
 
 
-def complex_sinh(sinh: Function, cosh: Function) -> Function:
-    """`sinh x cos y + i cosh x sin y`."""
+def complex_hyperbolic(of_cos: Function, of_sin: Function) -> Function:
+    """`f x cos y + i g x sin y`: sinh of sinh and cosh, cosh of cosh and sinh."""
 
     def function(to: Lander, z: SSAValue) -> SSAValue:
         x, y = parts(to, z)
-        return _complex(to, _mul(to, sinh(to, x), to.emit(ptir.CosOp, y)), _mul(to, cosh(to, x), to.emit(ptir.SinOp, y)))
-
-    return function
-
-
-def complex_cosh(sinh: Function, cosh: Function) -> Function:
-    """`cosh x cos y + i sinh x sin y`."""
-
-    def function(to: Lander, z: SSAValue) -> SSAValue:
-        x, y = parts(to, z)
-        return _complex(to, _mul(to, cosh(to, x), to.emit(ptir.CosOp, y)), _mul(to, sinh(to, x), to.emit(ptir.SinOp, y)))
+        return _complex(to, _mul(to, of_cos(to, x), to.emit(ptir.CosOp, y)), _mul(to, of_sin(to, x), to.emit(ptir.SinOp, y)))
 
     return function

@@ -42,7 +42,8 @@ DIRECTIONS = {"EQ": "equal", "NE": "not_equal", "LT": "less", "LE": "less_equal"
 COMPARE_TYPES = ("FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED", "NOTYPE")
 
 
-def _unary(op_type: type[PtirOp]) -> StablehloRow:
+def unary(op_type: type[PtirOp]) -> StablehloRow:
+    """Return the row of an op of one operand."""
     return lambda to, op: to.emit(op_type, op.operands[0])
 
 
@@ -281,7 +282,7 @@ def _barrier(to: StablehloConverter, op: ForeignOp) -> Values:
 
 
 POINTWISE: dict[str, StablehloRow | Refused] = {
-    **{f"stablehlo.{name}": _unary(op_type) for name, op_type in _UNARY.items()},
+    **{f"stablehlo.{name}": unary(op_type) for name, op_type in _UNARY.items()},
     **{f"stablehlo.{name}": _binary(name) for name in _BINARY},
     "stablehlo.abs": _abs,
     "stablehlo.clamp": _clamp,

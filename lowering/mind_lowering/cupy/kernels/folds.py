@@ -4,19 +4,14 @@ The state of reductions as C++: a total in the accumulator; of an `arg_max` the 
 
 from __future__ import annotations
 
-from mind_dialect.ptir import ArgMaxOp, ReduceOp
-from mind_dialect.ptir.legal import default_accumulator
+from mind_dialect.ptir import ArgMaxOp
 from mind_dialect.ptir.types import Kind, PtirDType
+from mind_passes.ptir.building import accumulator
 
 from .body import Reduction
 from .places import spec
 from .scalars import NARROW, cast, literal, register
 from .unsupported import Unsupported
-
-
-def accumulator(op: ReduceOp) -> PtirDType:
-    """The dtype that a reduction accumulates in."""
-    return op.values()["accum_dtype"] or default_accumulator(spec(op.x)[0])
 
 
 def check_total(kind: str, total: PtirDType) -> None:

@@ -18,14 +18,14 @@ from xdsl.ir import Block, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
-from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import I1, Kind, PtirDType, tensor_type
+from mind_passes.ptir.building import accumulator
 
 from ...launch.kernel_patterns import Match, Rejection
 from ...launch.views import Ints
 from ..kernels_windows import padded
 from ..nest import Axis, axes_of
-from ..patterns import Builder, Operands, moving
+from ..patterns import Builder, Operands, in_memory, moving
 from ..products import cut as products_cut
 from ..products.chain import Epilogue, stored_in
 from ..products.kernels import ProductStep, add_matrices
@@ -82,11 +82,6 @@ def why_no_convolution(op: ptir.ConvolutionOp, host: TargetInfo) -> str | None:
     return unsupported([op.operand_spec(0).dtype, total, op.result_spec().dtype], host) or rounded_each_step("sum", total)
 
 
-def accumulator(op: ptir.ConvolutionOp) -> PtirDType:
-    """The dtype that sums are in."""
-    return op.values()["accum_dtype"] or default_accumulator(op.operand_spec(0).dtype)
-
-
 def append(build: Builder, op: ptir.ConvolutionOp, views: Sequence[View], follow: Follow) -> None:
     """
     Append the steps of a convolution of known dtypes; no extent is 0.
@@ -104,7 +99,7 @@ def append(build: Builder, op: ptir.ConvolutionOp, views: Sequence[View], follow
 def append_by_phases(build: Builder, op: ptir.ConvolutionOp, views: Sequence[View], follow: Follow) -> None:
     """Append the steps of a convolution as `append` does, one convolution for each phase of its base dilation."""
     total, groups = accumulator(op), op.values()["feature_group_count"]
-    lhs, rhs = (_in_memory(build, value) for value in op.operands)
+    lhs, rhs = (in_memory(build, value) for value in op.operands)
     phases = phases_of(op)
     starts = _skipped_sums(build, op, rhs, phases)
     for phase, start in zip(phases, starts, strict=True):
@@ -184,7 +179,7 @@ def _constant_results(build: Builder, op: ptir.ConvolutionOp, out: View, start: 
 def _operands(build: Builder, op: ptir.ConvolutionOp) -> tuple[View, View, list[Slide]]:
     """Return both operands, holes between elements laid out, and how windows slide."""
     values = op.values()
-    lhs, rhs = (_in_memory(build, value) for value in op.operands)
+    lhs, rhs = (in_memory(build, value) for value in op.operands)
     edges: list[tuple[int, int]] = [(0, 0), *values["padding"], (0, 0)]
     holes = [0, *(n - 1 for n in values["base_dilation"]), 0]
     lows = [low for low, _ in values["padding"]]
@@ -320,9 +315,3 @@ def _product(
     others = [matrices(view, k, (row.extent, columns), (row.strides[k], view.strides[-1])) for k, view in enumerate(views, 1)]
 
     add_matrices(build, op.result.name_hint or "convolution", (a, b, others[0]), accumulator(op), follow(others))
-
-
-def _in_memory(build: Builder, value: SSAValue) -> View:
-    """A value where it lies, or where nothing does, copied."""
-    view = build.view(value)
-    return view if isinstance(view.base, Buffer) and not view.lookups else build.copied(value, view)

@@ -14,8 +14,8 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import F32, PtirDType
+from mind_passes.ptir.building import accumulator
 
 from ...launch.ref import row_major
 from ...launch.views import Ints
@@ -34,7 +34,7 @@ Axis = tuple[int, tuple[int, ...]]
 
 def is_tiled(op: ptir.DotGeneralOp) -> bool:
     """Return whether a product is one that is tiled here."""
-    return total_of(op) in TOTALS and not any(0 in shape_of(v) for v in op.operands)
+    return accumulator(op) in TOTALS and not any(0 in shape_of(v) for v in op.operands)
 
 
 def expand_product(build: Builder, op: ptir.DotGeneralOp) -> None:
@@ -42,11 +42,6 @@ def expand_product(build: Builder, op: ptir.DotGeneralOp) -> None:
     form = Form.of(op)
     lhs, rhs, out = form.matrices(form.operands(build), [build.target(op.result)])
     append(build, op, (lhs, rhs, out), None, form.limits(build.demanded, [op.result], lhs.shape[-2], rhs.shape[-1]))
-
-
-def total_of(op: ptir.DotGeneralOp) -> PtirDType:
-    """Return the dtype that a product is accumulated in."""
-    return op.values()["accum_dtype"] or default_accumulator(op.operand_spec(0).dtype)
 
 
 def append(
@@ -57,8 +52,8 @@ def append(
     if (weights := _blocked(build, op)) is not None:
         build.add(BlockedStep(name, views[0], weights, views[2], epilogue or stored_in(views[2], F32)))
         return
-    prologue, turned = _prologue(build, op, views[:2], total_of(op))
-    add_matrices(build, name, views, total_of(op), epilogue, prologue, turned=turned, limits=limits)
+    prologue, turned = _prologue(build, op, views[:2], accumulator(op))
+    add_matrices(build, name, views, accumulator(op), epilogue, prologue, turned=turned, limits=limits)
 
 
 def _prologue(build: Builder, op: ptir.DotGeneralOp, operands: Sequence[View], total: PtirDType) -> tuple[Prologue | None, bool]:
@@ -85,7 +80,7 @@ def can_read_blocked(op: ptir.DotGeneralOp, which: int, weights: View) -> bool:
     They are the right operand, all axes of which but that of their rows are contracted, in order, with few rows in f32.
     """
     form = Form.of(op)
-    if which != 1 or op.operands[0] is op.operands[1] or len(form.free[1]) != 1 or any(form.batch) or total_of(op) is not F32:
+    if which != 1 or op.operands[0] is op.operands[1] or len(form.free[1]) != 1 or any(form.batch) or accumulator(op) is not F32:
         return False
     order, shape = [*form.free[1], *form.contract[1]], shape_of(op.lhs)
     in_order = replace(weights, shape=tuple([weights.shape[x] for x in order]), strides=_strides(weights, order)).is_dense

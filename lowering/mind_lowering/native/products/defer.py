@@ -25,7 +25,7 @@ from ..grouping import uncomputed_members
 from ..patterns import Builder, Operands, fill_of
 from ..target_info import TargetInfo, computes
 from ..views import Buffer, Use, View, broadcast, whole
-from .axes import can_read_blocked, is_tiled, total_of
+from .axes import accumulator, can_read_blocked, is_tiled
 from .blocked import BlockedWeights, blocked_weights
 from .deferred import Deferred
 
@@ -205,7 +205,7 @@ def _uses(operands: Operands, host: TargetInfo, value: SSAValue, found: Deferred
 
 def _can_read(operands: Operands, op: ptir.DotGeneralOp, which: int, found: Deferred) -> bool:
     """Return whether a product can read an operand from what it is deferred to."""
-    if total_of(op) not in (F32, F64) or not is_tiled(op):
+    if accumulator(op) not in (F32, F64) or not is_tiled(op):
         return False
     if found.weights is not None:
         return can_read_blocked(op, which, found.source)

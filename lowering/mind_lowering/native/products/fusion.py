@@ -22,7 +22,7 @@ from ..patterns import Builder, Operands, moving
 from ..reasons import unsupported
 from ..target_info import TargetInfo
 from ..views import View
-from .axes import Form, append, is_tiled, total_of
+from .axes import Form, accumulator, append, is_tiled
 from .chain import MADE, Chain, taken_over
 
 
@@ -43,7 +43,7 @@ def match_fused_product(op: ptir.FusionOp, operands: Operands, host: TargetInfo)
     if len(products) != 1:
         return Rejection(f"{len(products)} products")
     (product,) = products
-    total = total_of(product)
+    total = accumulator(product)
     if reason := unsupported([product.operand_spec(0).dtype, total, product.result_spec().dtype], host):
         return Rejection(reason)
     chain = [inner for inner in ops if is_elementwise(inner) and not isinstance(inner, ptir.StopGradientOp)]
@@ -61,7 +61,7 @@ def expand_fused_product(build: Builder, op: ptir.FusionOp, match: Match) -> Non
     found: FusedProduct = match.schedule
     for inner in found.made:
         build.step(inner)
-    _append(build, found.product, total_of(found.product), found.chain)
+    _append(build, found.product, accumulator(found.product), found.chain)
     for reduction in found.reductions:
         build.group([reduction], reduction.results)
 

@@ -26,14 +26,11 @@ from ...ptir.building import uniform
 from ...ptir.construct import add, cast, compare, div, elementwise, full, make, mul, neg, scale, spec, sub, typed, where
 from ..rules import Rules, Tangent, Value, linear
 from ..walks import FLAT, Forward, ForwardRow, Row, WholeForward
+from .shared import zeros
 from .trigamma import trigamma
 
 TIES = {"greater": "less", "less": "greater"}
 """The comparison under which the second of two operands takes all, for that under which the first does."""
-
-
-def zeros(like: Value) -> Value:
-    return full(0.0, like)
 
 
 def part(v: Value, kind: str, a: Value, b: Value) -> Value:

@@ -68,7 +68,7 @@ def read(op: ptir.ScatterReduceOp, v: Value) -> Value:
     return gathered(v, op.indices, op.values()["axis"])
 
 
-def replaced_x(op: ptir.ScatterReduceOp, g: SSAValue) -> Value:
+def replaced_x(op: ptir.ScatterReduceOp | ptir.ScatterWindowsOp, g: SSAValue) -> Value:
     """The adjoint, but for the places that were overwritten."""
     return applied(op, {0: g, 2: zeros(op.updates)})
 

@@ -40,7 +40,8 @@ from ...ptir.construct import (
 from ..rules import Rules, linear, no_rule
 from ..walks import ForwardRow, Row, Whole
 from .extreme_scatters import ExtremeScatter
-from .shared import applied, jointly, zeros
+from .indexing import replaced_x
+from .shared import jointly, zeros
 
 # Gather
 
@@ -87,11 +88,6 @@ def written(op: ScatterWindowsOp, kind: str, x: Value, updates: Value) -> Value:
     """Other updates combined with another tensor at the same places."""
     values: dict[str, Any] = {**op.values(), "kind": kind}
     return make(ScatterWindowsOp, x, op.indices, updates, type=None, **values)
-
-
-def replaced_x(op: ScatterWindowsOp, g: SSAValue) -> Value:
-    """The adjoint, but for the places that were overwritten."""
-    return applied(op, {0: g, 2: zeros(op.updates)})
 
 
 def replacing(op: ScatterWindowsOp, g: SSAValue) -> Value:

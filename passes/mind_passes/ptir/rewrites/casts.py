@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from mind_dialect.elements import Integer
 from mind_dialect.ptir import CastOp
-from mind_dialect.ptir.types import DTYPES, Kind, PtirDType
+from mind_dialect.ptir.types import Kind, PtirDType, part_of
 
 from ..building import Found, in_place_of, spec_of, stands_for
 
@@ -43,7 +43,7 @@ def lossless(source: PtirDType, target: PtirDType) -> bool:
     if source is target or source.kind is Kind.BOOL:
         return True
     if target.kind is Kind.COMPLEX:
-        return lossless(_part(source), _part(target))
+        return lossless(part_of(source), part_of(target))
     if source.kind is Kind.COMPLEX or target.kind is Kind.BOOL:
         return False
     if source.kind is Kind.FLOAT:
@@ -55,11 +55,6 @@ def lossless(source: PtirDType, target: PtirDType) -> bool:
     assert isinstance(inner, Integer)
     assert isinstance(outer, Integer)
     return outer.least <= inner.least and inner.most <= outer.most
-
-
-def _part(dtype: PtirDType) -> PtirDType:
-    """The dtype of the parts of a complex dtype; another dtype itself."""
-    return DTYPES[f"f{dtype.bits // 2}"] if dtype.kind is Kind.COMPLEX else dtype
 
 
 def _float_in_float(source: PtirDType, target: PtirDType) -> bool:
