@@ -86,7 +86,16 @@ def _emit_rows(f: Function, host: TargetInfo, step: RowStep, sites: Sites) -> in
     hints += [f"{op.result.name_hint or 'sum'}.partial" for op, _ in plan.columns]
     if chosen.vectors:
         loops: RowLoops = ColumnLoops(
-            f, host, sites, plan, chosen.axes, chosen.along, chosen.width, vectors=chosen.vectors, keeps=chosen.keeps
+            f,
+            host,
+            sites,
+            plan,
+            chosen.axes,
+            chosen.along,
+            chosen.width,
+            vectors=chosen.vectors,
+            groups=chosen.groups,
+            keeps=chosen.keeps,
         )
     else:
         loops = AlongLoops(f, host, sites, plan, chosen.axes, chosen.along, chosen.width)

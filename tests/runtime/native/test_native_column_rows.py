@@ -180,15 +180,52 @@ def test_random_programs_that_are_stored_past_the_caches(seed: int, monkeypatch:
     check_random(seed, ROW_DTYPES[seed % 4])
 
 
-@pytest.mark.parametrize("name", ["SCRATCH", "VECTORS"])
+@pytest.mark.parametrize("name", ["SCRATCH", "VECTORS", "STRIPS"])
 @pytest.mark.parametrize("seed", range(50, 54))
-def test_random_programs_that_keep_nothing_or_have_one_vector_at_a_time(
+def test_random_programs_that_keep_nothing_or_have_one_vector_or_several_groups(
     name: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_steps, name, int(name == "VECTORS"))
+    monkeypatch.setattr(row_steps, name, int(name != "SCRATCH"))
     mind_runtime.clear_cache()
     check_random(seed, ROW_DTYPES[seed % 4])
     mind_runtime.clear_cache()
+
+
+def picked_loss(x: Any, labels: Any, weights: Any) -> list[Any]:
+    """Losses and shares of rows along axis 0, with numbers that each row is given and results that are one number per row."""
+    shifted = ptir.SubOp(x, spread(reduce(x, "max", 0), x))
+    total = reduce(ptir.ExpOp(shifted), "sum", 0)
+    loss = ptir.SubOp(ptir.LogOp(total), ptir.GatherOp(x, labels, axis=0))
+    return [ptir.MulOp(loss, weights), ptir.MulOp(ptir.ExpOp(shifted), spread(ptir.DivOp(weights, total), x))]
+
+
+@pytest.mark.parametrize("isa", RUNNABLE)
+@pytest.mark.parametrize("dtype", ["f32", "f64", "f16"])
+@pytest.mark.parametrize("extents", [(40, 150), (300, 150), (5, 64)], ids=str)
+def test_groups_of_rows_have_the_same_bits_as_one_at_a_time(
+    extents: tuple[int, ...], dtype: str, isa: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(host_module.ISA_VARIABLE, isa)
+    monkeypatch.setattr(row_steps, "STRIPS", 1)
+    length, count = extents
+    types = f"{text(extents, dtype)} si32[1,{count}] {dtype}[1,{count}]"
+    labels = (np.arange(count, dtype=np.int32) % length).reshape(1, count)
+    arrays = [normal(*extents, dtype=dtype), labels, normal(1, count, dtype=dtype)]
+    chosen, found = set(), []
+    original = row_steps.Layout.most_groups
+    monkeypatch.setattr(row_steps.Layout, "most_groups", lambda *a: chosen.add(n := original(*a)) or n)
+    for wide in (0, 256, 1024):
+        monkeypatch.setattr(row_steps, "WIDE", wide)
+        mind_runtime.clear_cache()
+        module = program(types, picked_loss)
+        found.append([x.tobytes() for x in both(module, *arrays, kernels=None, ulps=64 + length, scale=4.0)])
+        norms = vjp(program(text(extents, dtype), lambda v: [norm(v, 0)]))
+        found[-1] += [
+            x.tobytes() for x in both(norms, arrays[0], arrays[0], function="f_grad", kernels=None, ulps=4096, scale=8.0)
+        ]
+    mind_runtime.clear_cache()
+    assert found[0] == found[1] == found[2]
+    assert max(chosen) > 2 if computed_here(dtype) else not chosen
 
 
 def test_most_random_programs_are_row_kernels() -> None:

@@ -1,18 +1,22 @@
 """
 The loops of a row kernel whose rows are strided: softmax along an axis that is not the last, norms over channels, and the like.
 
-Lanes run from row to row, along the kept axis in which memory is consecutive. A few vectors of neighbouring rows are a *strip*:
-all passes over a strip follow one another, so that what the first brought into the cache is there for the rest. A number of the
-row is a lane of a vector here. Each lane adds up its row in blocks, so results do not depend on the width of vectors.
+Lanes run from row to row, along the kept axis in which memory is consecutive. Some neighbouring rows are a *strip*: all passes
+over a strip follow one another, so that what the first brought into the cache is there for the rest. A number of the row is a
+lane of a vector here. Each lane adds up its row in blocks, so results do not depend on the width of vectors.
+
+A strip is one *group* of a few vectors, whose numbers are in registers, or several: then numbers of its rows are in memory, and
+each pass goes through all groups at a place of the rows before it goes to the next place, which is far off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from mind_dialect.ptir import GatherOp
-from mind_dialect.ptir.types import Kind
+from mind_dialect.ptir.types import Kind, PtirDType
+from mind_passes.ptir.building import accumulator
 
 from ..casts import constant
 from ..elementwise import emit
@@ -36,7 +40,7 @@ AHEAD = 8
 
 
 class ColumnLoops(RowLoops):
-    """The loops of one row kernel, `vectors` vectors of neighbouring rows at a time; `along` is a kept axis."""
+    """The loops of one row kernel, `groups` of `vectors` vectors of neighbouring rows at a time; `along` is a kept axis."""
 
     def __init__(
         self,
@@ -49,16 +53,25 @@ class ColumnLoops(RowLoops):
         width: int,
         *,
         vectors: int,
+        groups: int,
         keeps: bool,
     ):
         super().__init__(f, host, sites, plan, axes, along, width)
         self.outer = [i for i in self.kept_axes if i != along]
-        self.strip = width * vectors
+        self.group = width * vectors
+        """Rows of a group."""
+        self.strip = self.group * groups
         """Rows of a strip."""
         if not keeps:
             self.kept = {}
         self.vectors: dict[Value, list[str]] = {}
-        """Numbers of the rows of a strip, by vector."""
+        """Numbers of the rows of a group, by vector, as far as they are in registers."""
+        self.strip_at: tuple[str, int, Sequence[Lanes]] = ("0", 1, ())
+        """The first row of a strip, the number of its groups, and the lanes of each."""
+        self.first = "0"
+        """The first row of a group, counted from that of the strip."""
+        self.numbered: set[Value] = set()
+        """Numbers of the rows that are computed and in memory."""
 
     # Strips
 
@@ -70,18 +83,24 @@ class ColumnLoops(RowLoops):
             type = stored(kept_as(value.dtype))
             size = self.plan.length * self.strip
             self.room[value] = f.op(f"alloca [{size} x {type}], align 64", identifier(value.hint or "kept"))
+        if self.strip > self.group:
+            self.allocate_numbers()
         whole, rest = divmod(self.extent, self.strip)
         outer = rows // self.extent
-        every = [self.lanes()] * (self.strip // self.width)
-        lanes = [self.lanes(min(self.width, rest - k) % self.width) for k in range(0, rest, self.width)]
+        every = [self.lanes()] * (self.group // self.width)
 
         def inside(index: str, /, *values: str) -> None:
             *at, strip = unflattened(f, index, [*(self.axes[i].extent for i in self.outer), whole])
-            self.rows_of(dict(zip(self.outer, at, strict=True)), f.mul(strip, self.strip), every)
+            self.strip_of(dict(zip(self.outer, at, strict=True)), f.mul(strip, self.strip), self.strip // self.group, every)
 
         def last(index: str, /, *values: str) -> None:
-            at = unflattened(f, f.add(index, str(-outer * whole)), [self.axes[i].extent for i in self.outer])
-            self.rows_of(dict(zip(self.outer, at, strict=True)), str(whole * self.strip), lanes)
+            places = unflattened(f, f.add(index, str(-outer * whole)), [self.axes[i].extent for i in self.outer])
+            at, groups, start = dict(zip(self.outer, places, strict=True)), rest // self.group, whole * self.strip
+            if groups:
+                self.strip_of(at, str(start), groups, every)
+            if left := rest % self.group:
+                lanes = [self.lanes(min(self.width, left - k) % self.width) for k in range(0, left, self.width)]
+                self.strip_of(at, str(start + groups * self.group), 1, lanes)
 
         def loops(streamed: bool) -> None:
             self.past = past if streamed else ()
@@ -95,45 +114,106 @@ class ColumnLoops(RowLoops):
         past = [value for value in past if self.is_in_lines(self.outputs[value])]
         twice(f, [self.outputs[value].base for value in past], loops)
 
-    def rows_of(self, at: Indexes, start: str, lanes: Sequence[Lanes]) -> None:
-        """All passes over the rows from `start` on, in some vectors."""
-        self.iterations = [RowLanes(replace(x), self.f.add(start, str(i * self.width)), number=i) for i, x in enumerate(lanes)]
-        self.begin(at)
+    def allocate_numbers(self) -> None:
+        """Allocate memory for the numbers of the rows of a strip, two arrays for what is added up in blocks."""
+        for value in self.plan.values:
+            if value.is_thin:
+                dtype = accumulator(reduction_of(value)) if value.is_total else kept_as(value.dtype)
+                count = self.strip * (1 + value.is_total)
+                self.room[value] = self.f.op(f"alloca [{count} x {stored(dtype)}], align 64", identifier(value.hint or "v"))
+
+    def strip_of(self, at: Indexes, start: str, groups: int, lanes: Sequence[Lanes]) -> None:
+        """All passes over the rows from `start` on, in some groups of vectors."""
+        self.at, self.strip_at = at, (start, groups, lanes)
+        self.numbered.clear()
+        self.begin_group("0")
         for stage in range(self.plan.stages):
             self.numbers(stage)
             self.sweep(stage, at, stage == 0)
         self.numbers(self.plan.stages)
+        if any(v.is_thin for v in self.outputs):
+            self.each_group(self.write_numbers)
+
+    def each_group(self, body: Callable[[], None]) -> None:
+        """Emit something for each group of the strip."""
+        _, groups, _ = self.strip_at
+
+        def group(index: str, /, *values: str) -> None:
+            self.begin_group(self.f.mul(index, self.group))
+            body()
+
+        if groups > 1:
+            self.f.loop("0", str(groups), 1, group, hint="group")
+        else:
+            body()
+
+    def begin_group(self, first: str) -> None:
+        """Begin a group of rows; where it is the only one, what its rows are given stays in registers."""
+        start, groups, lanes = self.strip_at
+        self.first, start = first, self.f.add(start, first)
+        self.iterations = [RowLanes(replace(x), self.f.add(start, str(i * self.width)), number=i) for i, x in enumerate(lanes)]
+        self.vectors.clear()
+        for value in self.inputs if groups == 1 else ():
+            if value.is_thin:
+                self.read_number(value)
+
+    def write_numbers(self) -> None:
+        """Write the results that are one number for each row."""
         for value, spot in self.outputs.items():
             if value.is_thin:
-                place = self.place(spot, at)
+                place = self.place(spot, self.at)
                 for iteration in self.iterations:
                     iteration.lanes.hint = spot.hint
                     self.write(place, iteration.index, iteration.lanes, self.number_of(iteration, value))
 
     # Numbers of rows
 
-    def begin(self, at: Indexes) -> None:
-        """Begin a strip: read the numbers that its rows are given."""
-        self.at = at
-        self.vectors.clear()
-        for value, spot in self.inputs.items():
-            if value.is_thin and value.view is not None and isinstance(value.view.base, Buffer | Indices):
-                place = self.place(spot, at)
-                self.vectors[value] = [self.read(place, i.index, i.lanes) for i in self.iterations]
+    def read_number(self, value: Value) -> None:
+        """Read a number that the rows of a group are given."""
+        if value.view is not None and isinstance(value.view.base, Buffer | Indices):
+            place = self.place(self.inputs[value], self.at)
+            self.vectors[value] = [self.read(place, i.index, i.lanes) for i in self.iterations]
 
     def numbers(self, stage: int) -> None:
         """Compute what is one number per row and needs no sums of this stage or later."""
-        for value in self.plan.values:
-            if value.is_total or value.stage > stage or value in self.vectors or value.op is None or not value.is_thin:
-                continue
-            self.vectors[value] = []
+        wanted = [v for v in self.plan.values if v.is_thin and not v.is_total and v.stage <= stage and v not in self.numbered]
+        if wanted:
+            self.numbered.update(wanted)
+            self.each_group(lambda: self.compute_numbers(wanted))
+
+    def compute_numbers(self, wanted: Sequence[Value]) -> None:
+        """Compute some numbers of the rows of a group, and keep them."""
+        for value in wanted:
+            found: list[str] = []
+            assert value.op is not None
             for iteration in self.iterations:
                 iteration.lanes.hint = identifier(value.hint or "v")
                 if isinstance(value.op, GatherOp):
-                    self.vectors[value].append(self.picked_in(iteration, value, value.op))
+                    found.append(self.picked_in(iteration, value, value.op))
                 else:
                     operands = [self.number_of(iteration, v) for v in value.operands]
-                    self.vectors[value].append(emit(iteration.lanes, value.op, operands, self.sites))
+                    found.append(emit(iteration.lanes, value.op, operands, self.sites))
+            self.vectors[value] = found
+            if self.in_memory:
+                self.store_numbers(value, kept_as(value.dtype), found)
+
+    @property
+    def in_memory(self) -> bool:
+        """Return whether numbers of the rows are in memory: those of several groups."""
+        return self.strip_at[1] > 1
+
+    def store_numbers(self, value: Value, dtype: PtirDType, found: Sequence[str], block: bool = False) -> None:
+        """Store a number of each row of a group."""
+        for iteration, x in zip(self.iterations, found, strict=True):
+            iteration.lanes.store(dtype, x, self.room[value], self.number_at(iteration, block), 1)
+
+    def load_numbers(self, value: Value, dtype: PtirDType, block: bool = False) -> list[str]:
+        """Load a number of each row of a group."""
+        return [i.lanes.load(dtype, self.room[value], self.number_at(i, block), 1) for i in self.iterations]
+
+    def number_at(self, iteration: RowLanes, block: bool) -> str:
+        """Return the index of some lanes in an array of numbers of the strip, or in its second half, that of a block."""
+        return self.f.add(self.first, str(iteration.number * self.width + self.strip * block))
 
     def picked_in(self, iteration: RowLanes, value: Value, op: GatherOp) -> str:
         """The element of each row at an index, which is checked."""
@@ -154,6 +234,14 @@ class ColumnLoops(RowLoops):
         """One number of each row of a vector."""
         if value.view is not None and not isinstance(value.view.base, Buffer | Indices):
             return constant(iteration.lanes, value.view.base)
+        if value not in self.vectors and value.op is None:
+            self.read_number(value)
+        elif value not in self.vectors and value.is_total:
+            op = reduction_of(value)
+            totals = self.load_numbers(value, accumulator(op))
+            self.vectors[value] = [finished(i.lanes, op, total) for i, total in zip(self.iterations, totals, strict=True)]
+        elif value not in self.vectors:
+            self.vectors[value] = self.load_numbers(value, kept_as(value.dtype))
         return self.vectors[value][iteration.number]
 
     # Passes
@@ -166,11 +254,28 @@ class ColumnLoops(RowLoops):
             return
         count = len(self.iterations)
         run = Pass(stage, needed, totals, count)
-        state = [identity(i.lanes, reduction_of(v)) for v in totals for i in self.iterations]
+        state = self.begun(totals)
         found = self.across(self.inner, at, "0", run, state, fetches)
-        for k, value in enumerate(totals):
+        for k, value in enumerate(totals if not self.in_memory else ()):
             ends = zip(self.iterations, found[k * count : (k + 1) * count], strict=True)
             self.vectors[value] = [finished(i.lanes, reduction_of(value), total) for i, total in ends]
+
+    def begun(self, totals: Sequence[Value], block: bool = False) -> list[str]:
+        """Return what sums begin with; nothing where they are in memory, where it is stored."""
+
+        def store() -> None:
+            for value in totals:
+                op = reduction_of(value)
+                self.store_numbers(value, accumulator(op), [identity(i.lanes, op) for i in self.iterations], block)
+
+        if not self.in_memory:
+            return [identity(i.lanes, reduction_of(v)) for v in totals for i in self.iterations]
+        if totals:
+            self.each_group(store)
+        return []
+
+    def typed(self, run: Pass, state: Sequence[str]) -> list[tuple[str, str]]:
+        return [] if self.in_memory else super().typed(run, state)
 
     def across(self, order: Sequence[int], at: Indexes, flat: str, run: Pass, state: Sequence[str], fetches: bool) -> list[str]:
         """The loops over the axes of a row; long ones add up blocks, so that errors grow with the number of blocks alone."""
@@ -178,21 +283,46 @@ class ColumnLoops(RowLoops):
         if len(order) != 1 or extent < 2 * BLOCK or not run.totals:
             return super().across(order, at, flat, run, state, fetches)
         (axis,) = order
-        start = f.mul(flat, extent)
+        start, run = f.mul(flat, extent), replace(run, block=True)
         ops = [(reduction_of(v), i.lanes) for v in run.totals for i in self.iterations]
 
         def place(index: str, /, *values: str) -> list[str]:
             return self.along_lanes({**at, axis: index}, replace(run, flat=f.add(start, index)), values, fetches)
 
         def block(low: str, /, *values: str) -> list[str]:
-            begun = self.typed(run, [identity(lanes, op) for op, lanes in ops])
+            begun = self.typed(run, self.begun(run.totals, block=True))
             found = f.loop(low, f.least(f.add(low, str(BLOCK)), str(extent)), 1, place, begun, "i")
+            if self.in_memory:
+                self.each_group(lambda: self.add_block(run.totals))
+                return []
             return [combine(lanes, op, a, b) for (op, lanes), a, b in zip(ops, values, found, strict=True)]
 
         return f.loop("0", str(extent), BLOCK, block, self.typed(run, state), "block")
 
+    def add_block(self, totals: Sequence[Value]) -> None:
+        """Add the sums of a block to those of the rows of a group."""
+        for value in totals:
+            op = reduction_of(value)
+            pairs = zip(*(self.load_numbers(value, accumulator(op), block) for block in (False, True)), strict=True)
+            found = [combine(i.lanes, op, a, b) for i, (a, b) in zip(self.iterations, pairs, strict=True)]
+            self.store_numbers(value, accumulator(op), found)
+
     def along_lanes(self, at: Indexes, run: Pass, state: Sequence[str], fetches: bool) -> list[str]:
         """One place of each row."""
+        if not self.in_memory:
+            return self.at_place(at, run, state, fetches)
+
+        def group() -> None:
+            before = [x for v in run.totals for x in self.load_numbers(v, accumulator(reduction_of(v)), run.block)]
+            after, count = self.at_place(at, run, before, fetches), run.unroll
+            for k, value in enumerate(run.totals):
+                self.store_numbers(value, accumulator(reduction_of(value)), after[k * count : (k + 1) * count], run.block)
+
+        self.each_group(group)
+        return []
+
+    def at_place(self, at: Indexes, run: Pass, state: Sequence[str], fetches: bool) -> list[str]:
+        """One place of each row of a group; the sums after it."""
         self.find_places(run, at)
         iterations = [replace(i, known={}) for i in self.iterations]
         if fetches:
@@ -203,7 +333,7 @@ class ColumnLoops(RowLoops):
         return self.number_of(iteration, value)
 
     def kept_at(self, run: Pass, iteration: RowLanes, value: Value) -> tuple[str, str]:
-        return self.room[value], self.f.add(self.f.mul(run.flat, self.strip), str(iteration.number * self.width))
+        return self.room[value], self.f.add(self.f.mul(run.flat, self.strip), self.number_at(iteration, False))
 
     def compared(self, run: Pass, iteration: RowLanes, value: Value, counting: Counting) -> str:
         """A comparison of what counts places with an integer of each row."""

@@ -55,6 +55,8 @@ class Pass:
     sums: list[tuple[ReduceOp, Value, Place]] = field(default_factory=list[tuple[ReduceOp, Value, Place]])
     flat: str = "0"
     """Index of the run along the lanes in the arrays that hold a row."""
+    block: bool = False
+    """Whether sums are those of a block of the row."""
 
 
 class RowLoops(Places, ABC):

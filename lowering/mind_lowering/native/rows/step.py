@@ -8,7 +8,7 @@ gradients of a layer norm's parameters, are partial sums of each unit of work in
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
@@ -38,6 +38,10 @@ CACHES = 2
 """Of how many caches of the second level a row may be, at most."""
 VECTORS = 4
 """Vectors of neighbouring rows that are worked on at a time, where lanes run from row to row; fewer with fewer registers."""
+WIDE = 256
+"""Bytes of one place of the rows of a strip, at most, where lanes run from row to row."""
+STRIPS = 64
+"""So many strips at least, if rows are worked on in several groups."""
 FEW = 1 << 16
 """Elements that one thread may as well do alone."""
 FEW_ROWS = 8
@@ -118,12 +122,13 @@ class RowStep(NativeStep):
 
 @dataclass(frozen=True)
 class Layout:
-    """Layout of the lanes of a row kernel: along an axis of a row, or, `vectors` of `width` at a time, from row to row."""
+    """Layout of the lanes of a row kernel: along an axis of a row or, in `groups` of `vectors` of `width`, from row to row."""
 
     axes: Sequence[Axis]
     along: int
     width: int
     vectors: int = 0
+    groups: int = 1
     keeps: bool = True
     """Whether values are kept for later passes: if not, they are computed again."""
 
@@ -139,12 +144,21 @@ class Layout:
             return Layout(axes, along, width)
         most = max(1, VECTORS * host.registers // REGISTERS)
         vectors = min(most, -(-axes[along].extent // width))
-        return Layout(axes, along, width, vectors, plan.scratch * width * vectors <= SCRATCH)
+        keeps = plan.scratch * width * vectors <= SCRATCH
+        layout = Layout(axes, along, width, vectors, 1, keeps)
+        return replace(layout, groups=layout.most_groups(plan, host))
+
+    def most_groups(self, plan: RowPlan, host: TargetInfo) -> int:
+        """Return the number of groups of a strip: wide ones read more of each page, if they stay in the caches and suffice."""
+        size = max(_register_bytes(d) for d in computed_in(plan))
+        limits = [WIDE // (self.strip * size), self.axes[self.along].extent // self.strip, self.count(plan) // STRIPS]
+        limits += [host.l2_bytes // 2 // max(1, self.footprint(plan)), SCRATCH // max(1, plan.scratch * self.strip)]
+        return max(1, min(limits)) if self.keeps else 1
 
     @property
     def strip(self) -> int:
         """Return the number of rows that are worked on at a time."""
-        return max(1, self.width * self.vectors)
+        return max(1, self.width * self.vectors * self.groups)
 
     def count(self, plan: RowPlan) -> int:
         """Return the number of strips of rows."""
