@@ -51,6 +51,7 @@ CONTRACTIONS: dict[str | None, int] = {
     **{None: 1, "softmax": 0, "gelu": 0, "gelu_tanh": 0, "rms_norm": 0},
     "attention": 2,
     "attention_gradient": 4,
+    "window_extremes_gradient": 0,
 }
 """How many contractions a fusion of each pattern may hold. A pattern says what the body as a whole is; the body says it too."""
 

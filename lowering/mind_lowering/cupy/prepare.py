@@ -58,7 +58,7 @@ def fusion_stages(options: CupyOptions = DEFAULT) -> list[Stage]:
     """Return how functions of PTIR, each by itself, are optimised and fused."""
     return [
         Stage("mind-drop-barriers", drop_barriers),
-        Stage("mind-ptir-defuse", _defuse_others),
+        Stage("mind-ptir-defuse", lambda module: defuse(module, only=lambda op: _is_several(op) or not is_kernel(op))),
         Stage("mind-mark-failing", mark_failing),
         Stage("mind-ptir-optimize", optimize_marked),
         Stage("mind-ptir-move-casts", simplified(move_casts)),
@@ -82,6 +82,11 @@ def fusion_stages(options: CupyOptions = DEFAULT) -> list[Stage]:
 def _defuse_others(module: ModuleOp) -> bool:
     """Take apart the fusions that are no kernels."""
     return defuse(module, only=lambda op: not is_kernel(op))
+
+
+def _is_several(op: FusionOp) -> bool:
+    """Return whether a fusion is better as several kernels: its body counts the extremes of each window once."""
+    return op.values()["pattern"] == "window_extremes_gradient"
 
 
 def _recognize(module: ModuleOp) -> None:

@@ -34,6 +34,8 @@ from .calling import Calls
 from .convolutions.convolution import ConvolutionStep, EmittedConvolution
 from .convolutions.loops import emit_convolution
 from .crossed import nest_of
+from .extremes_gradient import ExtremesGradient
+from .extremes_gradient_loops import emit_extremes_gradient
 from .extremes_loops import emit_extremes
 from .failures import Failure, Sites
 from .first_extremes import FirstExtremes
@@ -138,6 +140,7 @@ def _emit_product(f: Function, host: TargetInfo, step: ProductStep, sites: Sites
 EMIT: dict[type[NativeStep], Emit] = {
     Group: _emit_group,
     FirstExtremes: emit_extremes,
+    ExtremesGradient: emit_extremes_gradient,
     RowStep: _emit_rows,
     ProductStep: _emit_product,
     BlockedStep: emit_blocked,

@@ -27,6 +27,7 @@ from .convolutions.fusion import (
     match_fused_phases,
 )
 from .convolutions.plan import expand_convolution, expand_phases, match_phases, why_no_convolution
+from .extremes_gradient import expand_extremes_gradient, match_extremes_gradient
 from .fusions import expand_parts, in_body, match_parts
 from .grouping import uncomputed_members, why_not
 from .kernels_lookups import LOOKUPS
@@ -103,6 +104,7 @@ _FUSIONS = tuple(
     KernelPattern(name, (ptir.FusionOp,), match, in_body(expand), uncomputed_members, match is match_parts)
     for name, match, expand in (
         ("attention", match_attention, expand_attention),
+        ("gradient of extremes of windows", match_extremes_gradient, expand_extremes_gradient),
         ("product with epilogue", match_fused_product, expand_fused_product),
         ("convolution by phases with epilogue", match_fused_phases, expand_fused_phases),
         ("convolution with epilogue", match_fused_convolution, expand_fused_convolution),

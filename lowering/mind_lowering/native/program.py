@@ -53,6 +53,7 @@ from ..ptir_optimize import optimize_marked, simplified
 from .attention import find_attention
 from .codegen import Emission
 from .demanded import Demanded
+from .extremes_gradient import is_extremes_gradient
 from .grouping import why_not
 from .host import detect
 from .lowered import Native
@@ -98,7 +99,7 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
 
     return [
         Stage("mind-mark-failing", mark_failing),
-        Stage("mind-ptir-defuse", defuse),
+        Stage("mind-ptir-defuse", lambda module: defuse(module, only=lambda op: not is_extremes_gradient(op, host))),
         Stage("mind-drop-barriers", drop_barriers),
         Stage("mind-ptir-optimize", optimize_marked),
         Stage("mind-ptir-select-scatters", select_scatters),

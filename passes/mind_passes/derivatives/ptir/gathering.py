@@ -10,9 +10,9 @@ that reads windows in place stores nothing for each element of each window.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from itertools import product
 
-from mind_dialect.ptir import AndOp, ConstantOp, PtirLiteralAttr
+from mind_dialect.ptir import ConstantOp, PtirLiteralAttr
 from mind_dialect.ptir.types import I1
 from mind_dialect.ptir_shapes import Dim
 
@@ -21,12 +21,11 @@ from ...ptir.construct import (
     broadcast,
     cast,
     compare,
-    elementwise,
+    full,
     make,
     mul,
     reduce_sum,
     reshape,
-    scalar,
     spec,
     where,
 )
@@ -41,21 +40,28 @@ Ways = Sequence[Folding | None]
 """The overlap of windows along each axis of x; None where each element is a window of its own."""
 
 
-def gathered(x: Value, y: Value, share: Value, axes: Sequence[Sliding]) -> Value | None:
+def gathered(x: Value, y: Value, share: Value, axes: Sequence[Sliding], whole: Value | None = None) -> Value | None:
     """
     Add up, for each element of x, the shares of the windows whose result `y` it equals; in the dtype of `share`.
+
+    `whole` is x with the border of its blocks, if that is known.
 
     None where windows tile x, extents are dynamic, x has holes, or strides and dilation do not fit together: `fold` does these.
     """
     if (ways := _ways(axes)) is None:
         return None
     shape = tuple(n for f, a in zip(ways, axes, strict=True) for n in ((a.x,) if f is None else (*_blocks(f), f.count)))
-    here = compare("equal", broadcast(_in_blocks(x, ways), shape), broadcast(_in_windows(y, ways, NAN), shape))
+    here = compare("equal", broadcast(_in_blocks(x, ways, whole), shape), broadcast(_in_windows(y, ways, NAN), shape))
     given = mul(cast(here, spec(share).dtype), broadcast(_in_windows(share, ways, 0.0), shape))
     inner = _laid_out(ways)
     sums = reduce_sum(_inside(given, ways, shape), [i + 2 for i in inner])
     whole = reshape(sums, [a.x if f is None else f.phases * _blocks(f)[0] for f, a in zip(ways, axes, strict=True)])
     return cut(whole, {i: AxisSlice(f.axis.low % f.phases, f.axis.n) for i, f in enumerate(ways) if f is not None})
+
+
+def is_gathered(axes: Sequence[Sliding]) -> bool:
+    """Return whether `gathered` has a result."""
+    return _ways(axes) is not None
 
 
 def shares_border(axes: Sequence[Sliding]) -> bool:
@@ -103,9 +109,9 @@ def _used(f: Folding) -> AxisSlice:
     return AxisSlice(before, f.axis.o - before - after)
 
 
-def _in_blocks(x: Value, ways: Ways) -> Value:
+def _in_blocks(x: Value, ways: Ways, whole: Value | None) -> Value:
     """Lay x out in blocks; what is around it is cut off at the end."""
-    whole = padded(x, *_borders(ways), [0] * len(ways), NAN)
+    whole = padded(x, *_borders(ways), [0] * len(ways), NAN) if whole is None else whole
     shape: list[Dim] = []
     for f, n in zip(ways, spec(x).shape, strict=True):
         shape += [n] if f is None else [*_blocks(f), 1]
@@ -133,18 +139,16 @@ def _inside(given: Value, ways: Ways, shape: Sequence[Dim]) -> Value:
     """Keep what windows give to elements that they hold: the furthest may be too short for some elements of a block."""
     moving = [f for f in ways if f is not None]
     short = [(f, at) for f, at in zip(moving, _laid_out(ways), strict=True) if f.phases * f.count != f.axis.window]
-    around = {at + k for _, at in short for k in (1, 2)}
-    common = tuple(n if k in around else 1 for k, n in enumerate(shape))
-    held = [broadcast(_holds(f, at, len(shape)), common) for f, at in short]
-    if not held:
+    if not short:
         return given
-    inside = reduce(lambda a, b: elementwise(AndOp, a, b), held)
-    return where(broadcast(inside, shape), given, broadcast(scalar(0.0, spec(given).dtype), shape))
+    around = {at + k for _, at in short for k in (1, 2)}
+    common = tuple(sized(n) if k in around else 1 for k, n in enumerate(shape))
+    inside = [all(_holds(f, *index[at + 1 : at + 3]) for f, at in short) for index in product(*map(range, common))]
+    literal = PtirLiteralAttr.from_values(I1, common, inside)
+    mask = make(ConstantOp, type=literal.type, value=literal)
+    return where(broadcast(mask, shape), given, full(0.0, given))
 
 
-def _holds(f: Folding, at: int, rank: int) -> Value:
-    """Return whether windows, the furthest first, hold the elements of a block, at axes `at + 1` and `at + 2` of some."""
-    thin = tuple(f.phases if k == at + 1 else f.count if k == at + 2 else 1 for k in range(rank))
-    places = [[element + (f.count - 1 - v) * f.phases for v in range(f.count)] for element in range(f.phases)]
-    literal = PtirLiteralAttr.from_values(I1, thin, [place < f.axis.window for row in places for place in row])
-    return make(ConstantOp, type=literal.type, value=literal)
+def _holds(f: Folding, element: int, window: int) -> bool:
+    """Return whether an element of a block is in a window over it, of which the furthest comes first."""
+    return element + (f.count - 1 - window) * f.phases < f.axis.window

@@ -4,7 +4,8 @@ The derivatives of windowed reductions and of patches.
 Elements that tie for the greatest (or least) of a window share its adjoint equally. Patches are compared with what their window
 gave, to count the ties; those of large windows that overlap are taken along one axis after the other, each place with the number
 of elements that it stands for, so that memory grows with the longest side of a window, not with its volume. Elements then gather
-what their windows give (`gathering`).
+what their windows give (`gathering`). Where extents are known and windows are taken at once, the ops are one fusion, for which a
+target may have a kernel.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from mind_dialect.ptir import ExtractPatchesOp, ReduceWindowOp
+from mind_dialect.ptir import ExtractPatchesOp, FusionOp, ReduceWindowOp
 from mind_dialect.ptir.attributes import scalar
 from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import tensor_type
+from mind_dialect.ptir.types import read_type, tensor_type
 
 from ...ptir.construct import Value, cast, compare, dims, div, make, mul, reduce_sum, spec
 from ..walks import ForwardRow, Row
 from .folding import fold
-from .gathering import gathered, shares_border
+from .gathering import gathered, is_gathered, shares_border
 from .shared import applied, at_least_one, zeros
 from .transposed import is_transposable, transposed, transposed_extents, without_excess
 from .window_parts import unfold_parts
@@ -32,6 +33,8 @@ Axes = tuple[Sliding, ...]
 AT_ONCE = 16
 """Windows that overlap, of up to so many elements, are unfolded along all axes at once."""
 NAN = float("nan")
+EXTREMES_GRADIENT = "window_extremes_gradient"
+"""The pattern of the fusion that shares adjoints among the extremes of windows."""
 
 
 def axes_of(op: ReduceWindowOp) -> Axes:
@@ -94,20 +97,28 @@ def partial(op: ReduceWindowOp, x: Value, axes: Axes) -> Value:
     )
 
 
+def with_border(x: Value, axes: Axes) -> tuple[Value, Axes]:
+    """Return `x` with a border where what gathers shares has that too, and how windows slide over it."""
+    return bordered(x, axes, NAN) if shares_border(axes) else (x, axes)
+
+
+def extremes(x: Value, over: Axes, y: Value, axes: Axes) -> Value:
+    """Return 1 at the places of windows over `x` that equal the window's result `y`, and 0 elsewhere."""
+    return cast(compare("equal", windows_of(x, over, NAN), apart(y, axes)), default_accumulator(spec(x).dtype))
+
+
 def ties(op: ReduceWindowOp, steps: list[Axes]) -> tuple[list[Value], list[Value], Value]:
     """
     By stage, 1 at the extremes of windows and 0 elsewhere, and its results; how many elements of x each window has as extremes.
 
     Padding is NaN, which equals nothing.
     """
-    accum = default_accumulator(spec(op.x).dtype)
     masks, results = list[Value](), list[Value]()
     x: Value = op.x
     count: Value | None = None
     for i, axes in enumerate(steps):
         y: Value = op.result if i == len(steps) - 1 else partial(op, x, axes)
-        whole = bordered(x, axes, NAN) if shares_border(axes) else (x, axes)
-        mask = cast(compare("equal", windows_of(*whole, NAN), apart(y, axes)), accum)
+        mask = extremes(*with_border(x, axes), y, axes)
         weights = mask if count is None else mul(mask, windows_of(count, axes, 0.0))
         count = reduce_sum(weights, inner_axes(axes))
         masks.append(mask)
@@ -118,9 +129,25 @@ def ties(op: ReduceWindowOp, steps: list[Axes]) -> tuple[list[Value], list[Value
     return masks, results, count if full else at_least_one(count)
 
 
+def extremes_gradient(x: SSAValue, y: SSAValue, g: SSAValue, axes: Axes) -> FusionOp:
+    """Return for each element of `x` what it gets of `g` from windows whose result `y` it equals, as one fusion."""
+
+    def body(x: SSAValue, y: SSAValue, g: SSAValue) -> Sequence[Value]:
+        whole, over = with_border(x, axes)
+        count: Value = reduce_sum(extremes(whole, over, y, axes), inner_axes(axes))
+        share = div(cast(g, spec(count).dtype), count if all(a.full for a in axes) else at_least_one(count))
+        found = gathered(x, y, share, axes, whole if shares_border(axes) else None)
+        assert found is not None, "asked before"
+        return [cast(found, spec(x).dtype)]
+
+    return FusionOp(x, y, g, body=body, pattern=EXTREMES_GRADIENT)
+
+
 def extreme_x(op: ReduceWindowOp, axes: Axes, g: SSAValue) -> Value:
     """Each place's adjoint, shared by the extremes of its window."""
     steps = stages(axes)
+    if len(steps) == 1 and is_gathered(axes) and read_type(op.x.type).is_static:
+        return extremes_gradient(op.x, op.result, g, axes)
     masks, results, count = ties(op, steps)
     share: Value = div(cast(g, spec(count).dtype), count)
     for i in reversed(range(len(steps))):
