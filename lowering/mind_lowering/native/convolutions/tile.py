@@ -155,13 +155,20 @@ class _ConvolutionTileBody:
 
     # Sums
 
-    def moved(self, at: At, one: Sum, index: str) -> At:
-        """A place so many steps on along an axis."""
+    def moved(self, at: At, one: Sum, index: str, *, innermost: bool = False) -> At:
+        """
+        Return the place so many steps further along an axis, with frozen addresses.
+
+        Without `freeze`, the code generator spends much of its time on recomputing the addresses that are relative to these.
+        In the innermost loop the address in the image is not frozen, so that loads can add the index themselves.
+        """
         f, it = self.f, self.it
         a, b = f.mul(index, one.a), f.mul(index, one.b)
         a_index, b_index = (f.add(at.a_index, a), f.add(at.b_index, b)) if self.host.checked else ("", "")
-        to = f.address(stored(it.lhs.dtype), at.a, a, "a"), f.address(stored(it.weights.dtype), at.b, b, "b")
-        return At(*to, a_index, b_index)
+        to_a, to_b = f.address(stored(it.lhs.dtype), at.a, a, "a"), f.address(stored(it.weights.dtype), at.b, b, "b")
+        to_a = to_a if innermost or to_a == at.a else f.op(f"freeze ptr {to_a}", "a")
+        to_b = to_b if to_b == at.b else f.op(f"freeze ptr {to_b}", "b")
+        return At(to_a, to_b, a_index, b_index)
 
     def nest(self, level: int, at: At, state: Sequence[str], rows: tuple[int, int]) -> list[str]:
         """The sums from an axis on, for some rows of the tile."""
@@ -215,7 +222,7 @@ class _ConvolutionTileBody:
 
         def steps(count: int) -> Callable[..., list[str]]:
             def iteration(k: str, /, *values: str) -> list[str]:
-                here, found = self.moved(at, one, k), list(values)
+                here, found = self.moved(at, one, k, innermost=True), list(values)
                 if self.streamed:
                     self.ask(here, one, count)
                 for u in range(count):
