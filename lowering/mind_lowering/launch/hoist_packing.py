@@ -65,6 +65,8 @@ class _Hoisting:
     def __init__(self, func: FuncOp, budget: int):
         self.top, self.left = func.body.block, budget
         self.prepack = next((op for op in self.top.ops if isinstance(op, PrepackOp)), None)
+        self.kept = sum(isinstance(op, AllocOp) and op.kind is Space.KEPT for op in self.top.ops)
+        """How many allocations are kept between calls."""
         self.writes: dict[Operation, set[SSAValue]] = {}
         """Of each loop, what it writes to."""
         self.known: dict[tuple[Operation | None, int, tuple[SSAValue, ...], tuple[Attribute, ...]], KernelOp] = {}
@@ -128,8 +130,8 @@ class _Hoisting:
 
     def hoist(self, alloc: AllocOp, ops: Sequence[KernelOp], loop: Operation | None) -> None:
         if loop is None:
-            kept = sum(isinstance(op, AllocOp) and op.kind is Space.KEPT for op in self.top.ops)
-            alloc.space, alloc.index = StringAttr(Space.KEPT), IntegerAttr(kept, i64)
+            alloc.space, alloc.index = StringAttr(Space.KEPT), IntegerAttr(self.kept, i64)
+            self.kept += 1
             prepack = self.prepack or self.begin(ops)
             self.prepack = prepack
             for op in ops:

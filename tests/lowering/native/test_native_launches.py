@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from functools import reduce as folded
 from typing import Any
 
 import pytest
 from xdsl.dialects.func import FuncOp
 from xdsl.parser import Parser
 
+from counting import calls
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import read_type
 from mind_lowering.launch import AllocOp, ForOp, HostCallOp, KernelOp, Launch, Space, WhileOp
 from mind_lowering.launch.base import LaunchOp
 from mind_lowering.launch.check_memory import check_memory
+from mind_lowering.launch.hoist_packing import hoist_packing
+from mind_lowering.native import program as native_program
 from mind_lowering.native import target_of
 from mind_lowering.native.program import planned, prepared
 from native_control_programs import BOTH, across, add, dot, scan
@@ -153,6 +157,19 @@ def test_weights_that_stay_are_packed_before_any_call() -> None:
     assert "launch.prepack" in str(func)
     (kept,) = [op for op in func.walk() if isinstance(op, AllocOp) and op.kind is Space.KEPT]
     assert kept.number == 0
+
+
+def test_packing_is_hoisted_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def effort(weights: int) -> int:
+        counted: list[int] = []
+        monkeypatch.setattr(native_program, "hoist_packing", lambda *given: counted.append(calls(lambda: hoist_packing(*given))))
+        module = program("f32[7,40]" + " f32[40,40]" * weights, lambda x, *ws: [folded(across, ws, x)])
+        func = launches(module, fixed=tuple(range(1, weights + 1)))
+        kept = [op.number for op in func.walk() if isinstance(op, AllocOp) and op.kind is Space.KEPT]
+        assert kept == list(range(weights))
+        return counted[0]
+
+    assert effort(48) < 2.3 * effort(24)
 
 
 def test_what_numpy_runs_is_a_host_call() -> None:
