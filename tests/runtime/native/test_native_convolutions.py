@@ -132,6 +132,9 @@ def test_no_sum_is_kept_in_memory() -> None:
             Form(1, (7, 7), 64, (3, 3), 96, padding=((1, 1), (1, 1))),
             Form(1, (112, 112), 3, (7, 7), 64, strides=(2, 2), padding=((3, 3), (3, 3))),
             Form(1, (56, 56), 32, (3, 3), 32, groups=32, padding=((1, 1), (1, 1))),
+            Form(1, (56, 56), 144, (3, 3), 144, groups=144, strides=(2, 2), padding=((1, 1), (1, 1))),
+            Form(1, (28, 28), 192, (7, 7), 192, groups=192, padding=((3, 3), (3, 3))),
+            Form(1, (64, 64), 64, (9, 9), 64, groups=64, padding=((4, 4), (4, 4))),
         ):
             text = lower(prepared(function_of(module_of(form, F32)), TARGETS[isa]), TARGETS[isa]).text
             loops = inner_loops(jit.assembly(text, TARGETS[isa]), "window")
@@ -152,6 +155,17 @@ def test_a_cut_fits_the_registers() -> None:
         for n, columns in product((1, 3, 7, 14, 56, 100), (1, 3, 16, 40, 64, 512)):
             cut = choose(host, (2, n, n, columns), columns, F32, [Slide(n, n, 3, 1, 1, 1)] * 2)
             assert cut.rows * cut.vectors + cut.vectors + 1 < host.registers
+
+
+def test_rows_of_a_tile_by_channel_are_neighbours_in_memory() -> None:
+    """Not places of different images, however many images there are, and whether a window is short or long."""
+    for host in TARGETS.values():
+        for n, channels, k, stride in product((7, 14, 56), (16, 128, 1024), (3, 7), (1, 2)):
+            out, slides = n // stride, [Slide(n, n // stride, k, stride, 1, k // 2)] * 2
+            cut = choose(host, (8, out, out, channels), channels, F32, slides, by_channel=True)
+            assert (cut.along, cut.rows * cut.vectors + 2 < host.registers) == (2, True)
+            cut = choose(host, (1, k, k, channels), channels, F32, [Slide(n, k, n, 1, 1, k // 2)] * 2, by_channel=True)
+            assert (cut.along, cut.rows * cut.vectors + 2 < host.registers) == (2, True)
 
 
 @pytest.mark.exhaustive

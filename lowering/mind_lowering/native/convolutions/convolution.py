@@ -10,8 +10,9 @@ infinite or NaN.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 
 from mind_dialect import ptir
@@ -25,12 +26,11 @@ from ..slides import Slide
 from ..steps import NativeStep
 from ..target_info import TargetInfo
 from ..views import Buffer, View, form
+from .by_channel import APART, most_rows, tile_by_channel
 
 MOST_VECTORS = 6
 MOST_TAPS = 16
 """Tiles run along an axis where so many places of the window at most are beyond the image somewhere."""
-MOST_SHARED = 7
-"""By channel, windows of so many places at most share what they meet in registers."""
 ENOUGH = 12
 """Units of work, so that some threads have about equally much to do."""
 UNIT = 4 << 20
@@ -148,7 +148,7 @@ class Convolution:
         if self.blocks > 1:  # a block of the operands is in cache while places pass by
             return 1, count if self.parts * self.groups * panels >= ENOUGH else 1
         each = self.out.shape[self.cut.along] * self.depth * min(self.columns, self.cut.columns)
-        near = self.depth * self.columns * self.rhs.dtype.size <= 1 << 20
+        near = self.by_channel or self.depth * self.columns * self.rhs.dtype.size <= 1 << 20
         together = panels if near and each * panels <= 2 * UNIT else max(1, min(panels, UNIT // each)) if near else 1
         some = max(1, min(count, UNIT // (each * together)))
         if self.by_channel:
@@ -206,49 +206,34 @@ def choose(
     """
     width = host.lanes(total.size)
     spare = 1 if host.fma and total.kind is Kind.FLOAT else 4
-    needed = -(-columns // width)
+    needed, apart = -(-columns // width), APART if by_channel else 1.1
     best: tuple[float, ConvolutionCut] | None = None
     for vectors in range(1, min(needed, MOST_VECTORS) + 1):
         for along, n in enumerate(shape[:-1]):
             slide = slides[along - 1] if along else None
             if slide is not None and min(slide.window, slide.edges) > MOST_TAPS:
                 continue
-            most = _most_rows(host.registers - 1 - spare, vectors, slide, by_channel)
+            room = host.registers - 1 - spare
+            most = most_rows(room, vectors, slide) if by_channel else (room - vectors) // vectors
             if most <= 0:
                 continue
             rows = -(-n // -(-n // most))
-            cost = _cost(shape, along, rows, needed, vectors) * (1.0 if along == near % (len(shape) - 1) else 1.1)
+            tile = partial(tile_by_channel, slides, slide, width * total.size) if by_channel else _tile
+            cost = _cost(tile, n, rows, needed, vectors) * (1.0 if along == near % (len(shape) - 1) else apart)
             if best is None or cost <= best[0]:
                 best = cost, ConvolutionCut(width, along, rows, vectors)
     assert best is not None, "there are registers"
     return best[1]
 
 
-def _most_rows(room: int, vectors: int, slide: Slide | None, by_channel: bool) -> int:
-    """
-    Return the number of rows of a tile that registers hold: sums, the vectors of a step, one number.
-
-    By channel, all that some rows meet in a row of the window is in registers at once, and the weights.
-    """
-    if not by_channel:
-        return (room - vectors) // vectors
-    if slide is None or slide.window > MOST_SHARED:
-        return room // vectors - 1
-    rows = 0
-    while True:
-        met = min(rows * slide.stride + slide.window, (rows + 1) * slide.window)
-        if (rows + 1 + met + slide.window) * vectors > room:
-            return rows
-        rows += 1
+def _tile(height: int, wide: int) -> float:
+    """Return the cycles of a step of a tile, as far as they differ: multiplications, loads, weights from the second cache."""
+    return max(height * wide / 2, (height + wide) / 2, wide * 1.5, 4.0) + (height + 2 * wide) / 64
 
 
-def _cost(shape: Ints, along: int, rows: int, needed: int, vectors: int) -> float:
-    """Cycles for a step of all tiles, as far as they differ: multiplications, loads, weights from the second cache."""
-
-    def tile(height: int, wide: int) -> float:
-        return max(height * wide / 2, (height + wide) / 2, wide * 1.5, 4.0) + (height + 2 * wide) / 64
-
-    n, panels, rest = shape[along], needed // vectors, needed % vectors
+def _cost(tile: Callable[[int, int], float], n: int, rows: int, needed: int, vectors: int) -> float:
+    """Return the cycles of a step of all tiles along an axis of `n` places, by place."""
+    panels, rest = needed // vectors, needed % vectors
     total = 0.0
     for height, count in ((rows, n // rows), (n % rows, 1)):
         if height:

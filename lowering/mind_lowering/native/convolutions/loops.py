@@ -8,6 +8,8 @@ blocks: a unit adds up the sums of all blocks of its part, one after the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from math import prod
 
@@ -27,6 +29,37 @@ def emit_convolution(f: Function, host: TargetInfo, convolution: EmittedConvolut
     return _ConvolutionLoops(f, host, convolution, sites).emit()
 
 
+@dataclass(frozen=True)
+class _ColumnPanel:
+    """Some neighbouring columns: their number, the first one, how many, and where they begin in both operands."""
+
+    number: str
+    column: str
+    columns: int
+    a: str
+    b: str
+
+
+@dataclass(frozen=True)
+class _WindowBlock:
+    """A block of the window: its first places, where it begins in the weights, and whether to add to sums in memory."""
+
+    firsts: Sequence[str]
+    b: str
+    more: str
+
+
+@dataclass(frozen=True)
+class _OuterPlace:
+    """A place along the outer axes of the result: its indices, where its window begins, and the bounds of the window."""
+
+    at: Sequence[str]
+    a: str
+    bounds: Sequence[str]
+    outside: str
+    """Whether the window reaches beyond the image."""
+
+
 class _ConvolutionLoops:
     def __init__(self, f: Function, host: TargetInfo, convolution: EmittedConvolution, sites: Sites):
         self.f, self.host, self.it, self.sites = f, host, convolution, sites
@@ -38,108 +71,132 @@ class _ConvolutionLoops:
         """The loop over units of work; how many there are."""
         f, it = self.f, self.it
         self.border = Border(f, it) if has_border(it) else None
-        (panels, places), extents = it.work, it.grid
+        extents = it.grid
 
         def unit(u: str, /, *values: str) -> None:
-            part, group, some, run = unflattened(f, u, extents) if prod(extents) > 1 else ["0"] * 4
-            first = f.mul(some, panels)
-            last = f.least(f.add(first, str(panels)), str(it.panels))
-
-            def panel(p: str, /, *values: str) -> None:
-                self.by_panel(p, lambda columns: self.blocks(part, group, p, columns, run, places))
-
-            f.loop(first, last, 1, panel, hint="panel")
+            self.unit(*(unflattened(f, u, extents) if prod(extents) > 1 else ["0"] * 4))
 
         f.loop("%begin", "%end", 1, unit, hint="unit")
         return prod(extents)
 
-    def by_panel(self, panel: str, then: Callable[[int], None]) -> None:
-        """`then(columns)` of a panel, of which the last may have fewer."""
-        f, size = self.f, self.it.cut.columns
-        full, rest = divmod(self.it.columns, size)
-        if not rest or not full:
-            then(rest or size)
-            return
-        f.when(f.op(f"icmp slt i64 {panel}, {full}", "whole"), lambda: then(size))
-        f.when(f.op(f"icmp eq i64 {panel}, {full}", "last"), lambda: then(rest))
+    def unit(self, part: str, group: str, some: str, run: str) -> None:
+        """
+        The tiles of a unit of work.
 
-    def blocks(self, part: str, group: str, panel: str, columns: int, run: str, count: int) -> None:
-        """A panel at all places of a unit, for each block of the window of a part."""
+        By channel, panels share no element of the image. They are innermost, so that it is read in the order of memory; in each
+        block of a long window they are outside of the few places, so that these share what is in the first cache.
+        """
+
+        def only(panel: _ColumnPanel) -> Callable[[Callable[[_ColumnPanel], None]], None]:
+            return lambda then: then(panel)
+
+        panels, blocks, places = partial(self.panels, part, group, some), partial(self.blocks, part), partial(self.places, run)
+        if not self.it.by_channel:
+            panels(lambda panel: blocks(lambda block: places(block, lambda place: self.tiles(block, place, only(panel)))))
+        elif self.it.blocks > 1:
+            blocks(lambda block: panels(lambda panel: places(block, lambda place: self.tiles(block, place, only(panel)))))
+        else:
+            blocks(lambda block: places(block, lambda place: self.tiles(block, place, panels)))
+
+    def panels(self, part: str, group: str, some: str, then: Callable[[_ColumnPanel], None]) -> None:
+        """The panels of a unit; of those of a group, the last one may have fewer columns."""
         f, it = self.f, self.it
-        column = f.add(f.mul(group, it.columns), f.mul(panel, it.cut.columns))
+        first = f.mul(some, it.work[0])
+        last, (full, rest) = f.least(f.add(first, str(it.work[0])), str(it.panels)), divmod(it.columns, it.cut.columns)
+
+        def panel(p: str, /, *values: str) -> None:
+            if not rest or not full:
+                then(self.panel(part, group, p, rest or it.cut.columns))
+                return
+            f.when(f.op(f"icmp slt i64 {p}, {full}", "whole"), lambda: then(self.panel(part, group, p, it.cut.columns)))
+            f.when(f.op(f"icmp eq i64 {p}, {full}", "last"), lambda: then(self.panel(part, group, p, rest)))
+
+        f.loop(first, last, 1, panel, hint="panel")
+
+    def panel(self, part: str, group: str, number: str, columns: int) -> _ColumnPanel:
+        """A panel of a group, and its place in the sums of a part."""
+        f, it = self.f, self.it
+        column = f.add(f.mul(group, it.columns), f.mul(number, it.cut.columns))
         if it.packed is None:
             b = f.mul(column, it.rhs.strides[-1])
         else:
-            b = f.add(f.mul(group, it.packed.strides[0]), f.mul(panel, it.packed.strides[1]))
+            b = f.add(f.mul(group, it.packed.strides[0]), f.mul(number, it.packed.strides[1]))
         channel = column if it.by_channel else f.mul(group, it.rhs.shape[-2])
-        start = f.mul(channel, it.lhs.strides[-1])
-        column = f.add(f.mul(part, it.columns * it.groups), column)
+        a = f.mul(channel, it.lhs.strides[-1])
+        return _ColumnPanel(number, f.add(f.mul(part, it.columns * it.groups), column), columns, a, b)
+
+    def blocks(self, part: str, then: Callable[[_WindowBlock], None]) -> None:
+        """The blocks of the window that are of a part."""
+        f, it = self.f, self.it
         each = it.blocks // it.parts
 
         def block(k: str, /, *values: str) -> None:
             numbers = unflattened(f, f.add(f.mul(part, each), k), [s.blocks for s in it.slides]) if it.blocks > 1 else []
             firsts = [f.mul(number, slide.window) for number, slide in zip(numbers, it.slides, strict=False)]
-            at = b
+            b = "0"
             for first, stride in zip(firsts, it.weight_strides, strict=False):
-                at = f.add(at, f.mul(first, stride))
+                b = f.add(b, f.mul(first, stride))
             if self.border is not None and it.blocks > 1:
                 self.border.forget()
             more = f.op(f"icmp ne i64 {k}, 0", "more") if each > 1 else "false"
-            self.places(start, at, firsts or ["0"] * len(it.slides), (column, columns), (run, count), more)
+            then(_WindowBlock(firsts or ["0"] * len(it.slides), b, more))
 
         f.loop("0", str(each), 1, block, hint="block")
 
-    def places(self, start: str, b: str, firsts: Sequence[str], panel: tuple[str, int], run: tuple[str, int], more: str) -> None:
-        """
-        A panel at all places of a unit, for the block of the window whose first places are `firsts`.
-
-        If `more`, the sums of blocks before are in memory.
-        """
+    def places(self, run: str, block: _WindowBlock, then: Callable[[_OuterPlace], None]) -> None:
+        """The places of a unit along the outer axes."""
         f, it = self.f, self.it
-        first = f.mul(run[0], run[1])
-        last = f.least(f.add(first, str(run[1])), str(prod(it.extents)))
+        first = f.mul(run, it.work[1])
+        last = f.least(f.add(first, str(it.work[1])), str(prod(it.extents)))
 
         def place(number: str, /, *values: str) -> None:
             flat = f.add(first, number) if self.border is None else self.border.rotated(first, last, number)
             at = unflattened(f, flat, it.extents) if prod(it.extents) > 1 else ["0"] * len(it.extents)
-            a, bounds = start, list[str]()
+            a, bounds = "0", list[str]()
             for i, index in zip(it.outer, at, strict=True):
                 if i == 0:
                     a = f.add(a, f.mul(index, it.lhs.strides[0]))
                     continue
                 slide = it.slides[i - 1]
                 begin = f.add(f.mul(index, slide.stride), str(-slide.low))
-                begin = f.add(begin, f.mul(firsts[i - 1], slide.dilation))
+                begin = f.add(begin, f.mul(block.firsts[i - 1], slide.dilation))
                 a = f.add(a, f.mul(begin, it.lhs.strides[i]))
                 if i in it.bounded:
                     bounds += window_bounds(f, slide, begin)
-            self.tiles(a, b, at, *panel, bounds, more)
+            then(_OuterPlace(at, a, bounds, "false" if self.border is None else self.border.is_outside(bounds)))
 
         f.loop("0", f.op(f"sub nsw i64 {last}, {first}", "count"), 1, place, hint="place")
 
-    def tiles(self, a: str, b: str, at: Sequence[str], column: str, columns: int, bounds: Sequence[str], more: str) -> None:
-        """The tiles along the axis of the rows."""
-        f, it, border = self.f, self.it, self.border
-        outside = "false" if border is None else border.is_outside(bounds)
-        flags = [] if border is None else [f"i1 {border.has_to_look(outside, column)}"]
-        flags += [f"i1 {more}"] if it.blocks > 1 else []
+    def tiles(self, block: _WindowBlock, place: _OuterPlace, panels: Callable[[Callable[[_ColumnPanel], None]], None]) -> None:
+        """The tiles along the axis of the rows, each for some panels."""
+        f, it = self.f, self.it
         along = it.cut.along
         slide = it.slides[along - 1] if along else Slide(0, 0, 1, 1, 1, 0)
         for start, count, rows, taps in self.runs:
-            name = self.tile(ConvolutionTile(rows, columns, taps))
 
-            def iteration(t: str, /, *values: str, start: int = start, rows: int = rows, name: str = name) -> None:
+            def iteration(t: str, /, *values: str, start: int = start, rows: int = rows, taps: Taps | None = taps) -> None:
                 row = f.add(f.mul(t, rows), str(start))
                 begin = f.add(f.mul(row, slide.stride), str(-slide.low))
-                first = f.add(a, f.mul(begin, it.lhs.strides[along]))
-                given = ", ".join([*(f"i64 {v}" for v in (first, b, *at, row, column)), *flags, *(f"i64 {v}" for v in bounds)])
-                status = f.op(f"call i64 @{name}(ptr %args, {given})", "status")
-                if self.host.checked:
-                    f.leave(f.op(f"icmp sgt i64 {status}, 0", "failed"), lambda: status)
-                if border is not None:
-                    border.note(outside, column, status)
+                a = f.add(place.a, f.mul(begin, it.lhs.strides[along]))
+                panels(lambda panel: self.call(block, place, panel, (row, a), ConvolutionTile(rows, panel.columns, taps)))
 
             f.loop("0", str(count), 1, iteration, hint="tile")
+
+    def call(
+        self, block: _WindowBlock, place: _OuterPlace, panel: _ColumnPanel, at: tuple[str, str], tile: ConvolutionTile
+    ) -> None:
+        """The call of a tile, given its row and where that begins in the image."""
+        f, it, border = self.f, self.it, self.border
+        row, a = at
+        flags = [] if border is None else [f"i1 {border.has_to_look(place.outside, panel.number, panel.column)}"]
+        flags += [f"i1 {block.more}"] if it.blocks > 1 else []
+        numbers = f.add(panel.a, a), f.add(panel.b, block.b), *place.at, row, panel.column
+        given = ", ".join([*(f"i64 {v}" for v in numbers), *flags, *(f"i64 {v}" for v in place.bounds)])
+        status = f.op(f"call i64 @{self.tile(tile)}(ptr %args, {given})", "status")
+        if self.host.checked:
+            f.leave(f.op(f"icmp sgt i64 {status}, 0", "failed"), lambda: status)
+        if border is not None:
+            border.note(place.outside, panel.number, panel.column, status)
 
     def tile(self, tile: ConvolutionTile) -> str:
         """The function of a tile."""

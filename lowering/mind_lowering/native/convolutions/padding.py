@@ -107,13 +107,26 @@ class Border:
 
     def __init__(self, f: Function, it: Convolution):
         self.f, self.it = f, it
-        self.seen = f.op("alloca i64, align 8", "seen")
-        """Address of the number of columns whose taps are known to be finite."""
+        self.count = it.panels if it.by_channel else 1
+        self.seen = f.op(f"alloca [{self.count} x i64], align 8" if self.count > 1 else "alloca i64, align 8", "seen")
+        """Address of the number of the columns whose taps are known to be finite, by channel one for each panel."""
         self.forget()
 
     def forget(self) -> None:
         """Emit that no taps are known to be finite: those that come are of another block of the window."""
-        self.f.do(f"store i64 -1, ptr {self.seen}, align 8")
+        f = self.f
+
+        def forget(panel: str, /, *values: str) -> None:
+            f.do(f"store i64 -1, ptr {self._of(panel)}, align 8")
+
+        if self.count > 1:
+            f.loop("0", str(self.count), 1, forget, hint="panel")
+        else:
+            forget("0")
+
+    def _of(self, panel: str) -> str:
+        """Emit the address of what is known of a panel."""
+        return self.f.address("i64", self.seen, panel) if self.count > 1 else self.seen
 
     def rotated(self, first: str, last: str, i: str) -> str:
         """Emit the `i`-th place of a unit of work, from its middle on, which is rather inside than its first."""
@@ -130,17 +143,18 @@ class Border:
             tests.append(self.f.op(f"icmp slt i64 {bounds[2 * k + 1]}, {self.it.slides[axis - 1].window}", "after"))
         return any_of(self.f, tests)
 
-    def has_to_look(self, outside: str, columns: str) -> str:
-        """Emit whether a place has to look at taps, given whether it skips some, and the number of its columns."""
-        seen = self.f.op(f"load i64, ptr {self.seen}, align 8", "seen")
+    def has_to_look(self, outside: str, panel: str, columns: str) -> str:
+        """Emit whether a place has to look at taps, given whether it skips some, its panel and the first of its columns."""
+        seen = self.f.op(f"load i64, ptr {self._of(panel)}, align 8", "seen")
         return self.f.op(f"and i1 {outside}, {self.f.op(f'icmp ne i64 {seen}, {columns}', 'unknown')}", "border")
 
-    def note(self, outside: str, columns: str, status: str) -> None:
+    def note(self, outside: str, panel: str, columns: str, status: str) -> None:
         """Emit the note that taps are finite where the status of a tile says so, if it uses them all."""
+        at = self._of(panel)
         finite = self.f.op(f"icmp eq i64 {status}, 0", "finite")
-        old = self.f.op(f"load i64, ptr {self.seen}, align 8", "seen")
+        old = self.f.op(f"load i64, ptr {at}, align 8", "seen")
         whole = self.f.op(f"select i1 {outside}, i64 {old}, i64 {columns}", "seen")
-        self.f.do(f"store i64 {self.f.op(f'select i1 {finite}, i64 {whole}, i64 {old}', 'seen')}, ptr {self.seen}, align 8")
+        self.f.do(f"store i64 {self.f.op(f'select i1 {finite}, i64 {whole}, i64 {old}', 'seen')}, ptr {at}, align 8")
 
 
 class Padding:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from .convolution import MOST_SHARED, MOST_TAPS, Convolution
+from .by_channel import is_shared
+from .convolution import MOST_TAPS, Convolution
 
 Taps = tuple[tuple[int, int], ...]
 """For each place of the window along the tile's axis, the rows that have it: the first, and the end."""
@@ -35,7 +36,7 @@ def sums_of(it: Convolution, rows: int, taps: Taps | None) -> list[Sum]:
     for i, slide in enumerate(it.slides, 1):
         bounds = (f"%first{i}", f"%end{i}") if i in it.bounded else None
         own = taps if i == it.cut.along else None
-        if it.by_channel and i == it.cut.along and taps is None and slide.window <= MOST_SHARED:
+        if it.by_channel and i == it.cut.along and taps is None and is_shared(slide):
             own = ((0, rows),) * slide.window
         every.append(Sum(slide.window, slide.dilation * it.lhs.strides[i], strides[i - 1], bounds, own))
     if not it.by_channel:

@@ -22,6 +22,7 @@ from ..lanes import Lanes, ones, register, stored
 from ..products.chain import Finish
 from ..target_info import TargetInfo
 from ..views import Buffer, View
+from .by_channel import elements_met, is_shared
 from .convolution import EmittedConvolution
 from .padding import Padding, Skips, any_of, has_border, suspect
 from .sums import Sum, Taps, runs_of_taps, sums_of
@@ -90,6 +91,7 @@ class _ConvolutionTileBody:
         along = convolution.cut.along
         step = convolution.slides[along - 1].stride if along else 1
         self.across = step * convolution.lhs.strides[along]
+        self.shares = convolution.by_channel and along > 0 and is_shared(convolution.slides[along - 1])
 
     def lanes(self, mask: str | None = None, hint: str = "c") -> Lanes:
         return Lanes(self.f, self.host, self.width, mask, hint)
@@ -174,8 +176,13 @@ class _ConvolutionTileBody:
         """The sums from an axis on, for some rows of the tile."""
         if level == len(self.sums):
             self.check(at, Sum(1, 0, 0), "1", rows)
-            return self.step(state, at, 0, 0, rows)
+            return self.steps(state, at, Sum(1, 0, 0), 1, rows)
         one = self.sums[level]
+        if self.shares and one.taps is not None and level == len(self.sums) - 1:
+            for tap, some in enumerate(one.taps):
+                if some[0] < some[1]:
+                    self.check(self.moved(at, one, str(tap)), Sum(1, 0, 0), "1", some)
+            return self.by_channel(state, at, one, one.taps)
         if one.taps is not None:
             for first, count, (low, high) in runs_of_taps(one.taps):
                 some = max(low, rows[0]), min(high, rows[1])
@@ -225,9 +232,7 @@ class _ConvolutionTileBody:
                 here, found = self.moved(at, one, k, innermost=True), list(values)
                 if self.streamed:
                     self.ask(here, one, count)
-                for u in range(count):
-                    found = self.step(found, here, u * one.a, u * one.b, rows)
-                return found
+                return self.steps(found, here, one, count, rows)
 
             return iteration
 
@@ -238,7 +243,7 @@ class _ConvolutionTileBody:
         self.check(at, one, str(one.extent), rows)
         # Unrolled places of the window are kept apart by loops: in one block, the code generator would keep all elements of
         # the image in registers that several of them meet, and sums in memory.
-        unroll = 1 if self.tile.taps is not None and one.extent < 2 * UNROLL else UNROLL
+        unroll = 1 if self.it.by_channel or (self.tile.taps is not None and one.extent < 2 * UNROLL) else UNROLL
         full = one.extent // unroll * unroll
         state = f.loop("0", str(full), unroll, steps(unroll), self.typed(state), "k")
         rest = one.extent - full
@@ -260,20 +265,39 @@ class _ConvolutionTileBody:
         for column in range(0, self.tile.columns, line):
             prefetch(self.f, self.f.address(type, at.b, self.f.add(index, str(column))))
 
+    def steps(self, state: Sequence[str], at: At, one: Sum, count: int, rows: tuple[int, int]) -> list[str]:
+        """The products of some steps along an axis, of each result of some rows."""
+        if self.it.by_channel:
+            return self.by_channel(state, at, one, (rows,) * count)
+        for u in range(count):
+            state = self.step(state, at, u * one.a, u * one.b, rows)
+        return list(state)
+
     def step(self, state: Sequence[str], at: At, a: int, b: int, rows: tuple[int, int]) -> list[str]:
-        """One product of each result of some rows."""
+        """One product of each result of some rows, which share an element of the image."""
         it, found, lanes = self.it, list(state), self.lanes(hint="c")
         columns = [self._vector(it.weights.dtype, at.b, b, q, it.weights.strides[-1], "b") for q in range(len(self.masks))]
         for r in range(*rows):
             index = a + r * self.across
-            if it.by_channel:
-                factors = [self._vector(it.lhs.dtype, at.a, index, q, it.lhs.strides[-1], "a") for q in range(len(columns))]
-            else:
-                one = self.lanes(hint="a").load(it.lhs.dtype, at.a, str(index), 0)
-                factors = [cast(lanes, one, it.lhs.dtype, self.total)] * len(columns)
-            for q, (factor, column) in enumerate(zip(factors, columns, strict=True)):
+            one = self.lanes(hint="a").load(it.lhs.dtype, at.a, str(index), 0)
+            factor = cast(lanes, one, it.lhs.dtype, self.total)
+            for q, column in enumerate(columns):
                 place = r * len(columns) + q
                 found[place] = multiply_add(lanes, self.total, factor, column, found[place])
+        return found
+
+    def by_channel(self, state: Sequence[str], at: At, one: Sum, taps: Taps) -> list[str]:
+        """The products of some neighbouring taps by channel, each for some rows: elements and weights are read once."""
+        it, found, lanes = self.it, list(state), self.lanes(hint="c")
+        for q in range(len(self.masks)):
+            weights: dict[int, str] = {}
+            for index, uses in elements_met(self.across, one.a, taps):
+                x = self._vector(it.lhs.dtype, at.a, index, q, it.lhs.strides[-1], "a")
+                for tap, row in uses:
+                    if tap not in weights:
+                        weights[tap] = self._vector(it.weights.dtype, at.b, tap * one.b, q, it.weights.strides[-1], "b")
+                    place = row * len(self.masks) + q
+                    found[place] = multiply_add(lanes, self.total, x, weights[tap], found[place])
         return found
 
     def _vector(self, dtype: PtirDType, base: str, index: int, q: int, stride: int, hint: str) -> str:
