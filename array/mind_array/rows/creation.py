@@ -62,16 +62,7 @@ def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | 
         check_fits(obj, wanted or DEFAULTS[type(obj)])
         return wrap(np.asarray(obj, dtype=wanted or DEFAULTS[type(obj)]))
     if is_numpy(obj):
-        source: Any = obj
-        ptir_dtype(source.dtype)
-        if wanted is not None and wanted != source.dtype:
-            if copy is False:
-                raise _needs_copy()
-            return cast_to(wrap(source), wanted)
-        ordered = in_native_order(source)
-        if copy is False and ordered is not source:
-            raise _needs_copy()
-        return wrap(np.array(ordered)) if copy else wrap_shared(np.asarray(ordered))
+        return _from_numpy(obj, wanted, copy)
     if isinstance(obj, Sequence) and not isinstance(obj, str | bytes):
         try:
             return _from_nested(cast("Sequence[Any]", obj), wanted, copy)
@@ -92,6 +83,19 @@ def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | 
 def array(obj: Any, /, dtype: Any = None, *, copy: bool = True) -> Array:
     """Return an array as `asarray` does, of its own memory unless `copy` is False."""
     return asarray(obj, dtype, copy=True if copy else None)
+
+
+def _from_numpy(source: Any, wanted: Any, copy: bool | None) -> Array:
+    """Return an array from an array or a scalar of NumPy."""
+    ptir_dtype(source.dtype)
+    if wanted is not None and wanted != source.dtype:
+        if copy is False:
+            raise _needs_copy()
+        return cast_to(wrap(source), wanted)
+    ordered = in_native_order(source)
+    if copy is False and ordered is not source:
+        raise _needs_copy()
+    return wrap(np.array(ordered)) if copy else wrap_shared(np.asarray(ordered))
 
 
 def _needs_copy() -> Exception:

@@ -166,20 +166,13 @@ def scan(
     if trace is None:
         return concretely(lambda: scan(f, init, xs, length, reverse=reverse, checkpoint=checkpoint))
     arrays, structure, paths = _carry(init, "scan")
-    leaves, form = tree.flatten(xs)
-    scanned = [result_array(x, "scan", p) for x, p in zip(leaves, tree.paths(xs, root="xs"), strict=True)]
-    count = _length(scanned, length)
-    plain = not scanned
-    if plain:
-        scanned = [iota((static_size(count, "scan"),), 0, int64)]
-    if reverse:
-        scanned = [flip(x, axis=0) for x in scanned]
+    scanned, form = _scanned_inputs(xs, length, reverse)
 
     def build() -> _ScanBody:
         region = Trace(function_place(f), trace)
         carried = [region.argument(x.spec, weak=x.weak) for x in arrays]
         slices = [region.argument(TensorSpec(x.spec.dtype, x.spec.shape[1:])) for x in scanned]
-        x = None if plain else tree.unflatten(form, slices)
+        x = None if form is None else tree.unflatten(form, slices)
         return _ScanBody(f, [*carried, *slices], region, (tree.unflatten(structure, carried), x))
 
     body = build()
@@ -190,6 +183,16 @@ def scan(
     if reverse:
         stacked = [flip(y, axis=0) for y in stacked]
     return tree.unflatten(structure, carry), tree.unflatten(body.stacked_structure, stacked)
+
+
+def _scanned_inputs(xs: Any, length: Any, reverse: bool) -> tuple[list[Array], Any]:
+    """Return the arrays that `scan` takes slices of and their structure; without arrays a counter and None."""
+    leaves, form = tree.flatten(xs)
+    scanned = [result_array(x, "scan", p) for x, p in zip(leaves, tree.paths(xs, root="xs"), strict=True)]
+    count = _length(scanned, length)
+    if not scanned:
+        scanned, form = [iota((static_size(count, "scan"),), 0, int64)], None
+    return [flip(x, axis=0) for x in scanned] if reverse else scanned, form
 
 
 def _checkpoints(checkpoint: str | None) -> dict[str, Attribute]:

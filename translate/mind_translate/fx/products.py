@@ -137,18 +137,12 @@ def _convolution(
     stride, padding, dilation, output_padding = (list(v) * n if len(v) == 1 else list(v) for v in lists)
     image = to.transpose(x, [0, *range(2, 2 + n), 1])
     if transposed:
-        kernel, low = _transposed_kernel(to, weight, groups), []
-        sizes = to.sizes(weight)[2:]
-        low = [d * (k - 1) - p for d, k, p in zip(dilation, sizes, padding, strict=True)]
-        pads = [(a, a + b) for a, b in zip(low, output_padding, strict=True)]
+        kernel, pads = _transposed_kernel(to, weight, groups), _transposed_padding(to, weight, padding, dilation, output_padding)
         steps, spread = [1] * n, stride
     else:
         kernel = to.transpose(weight, [*range(2, 2 + n), 1, 0])
         pads, steps, spread = [(p, p) for p in padding], stride, [1] * n
-    if any(p < 0 for pair in pads for p in pair):
-        raise Refused("a transposed convolution with more padding than its filter reaches")
     dtype = wide(call.dtype)
-    out = {} if dtype is call.dtype else {"out_dtype": dtype}
     found = to.emit(
         ptir.ConvolutionOp,
         image,
@@ -158,11 +152,22 @@ def _convolution(
         base_dilation=tuple(spread),
         window_dilation=tuple(dilation),
         feature_group_count=groups,
-        **out,
+        out_dtype=None if dtype is call.dtype else dtype,
     )
     if bias is not None:
         found = to.emit(ptir.AddOp, found, to.tensor(bias, dtype, to.shape(found)))
     return to.transpose(to.cast(found, call.dtype), [0, n + 1, *range(1, n + 1)])
+
+
+def _transposed_padding(
+    to: AtenConverter, weight: SSAValue, padding: Sequence[int], dilation: Sequence[int], more: Sequence[int]
+) -> list[tuple[int, int]]:
+    """Return the padding of the spread-out image: what the filter reaches beyond `padding`, and `more` after it."""
+    low = [d * (k - 1) - p for d, k, p in zip(dilation, to.sizes(weight)[2:], padding, strict=True)]
+    pads = [(a, a + b) for a, b in zip(low, more, strict=True)]
+    if any(p < 0 for pair in pads for p in pair):
+        raise Refused("a transposed convolution with more padding than its filter reaches")
+    return pads
 
 
 def _conv_tbc(to: AtenConverter, call: Call, x: SSAValue, weight: SSAValue, bias: SSAValue, padding: int = 0) -> SSAValue:

@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.errors import error
+from mind_dialect.ptir_shapes import Dims
 
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow
@@ -108,21 +109,26 @@ def _sizes(node: Node, shape: Sequence[int], axes: Sequence[int]) -> tuple[list[
     return [math.floor(shape[a] * s) for a, s in zip(axes, given, strict=True)], given
 
 
+def _check_unscaled(node: Node, shape: Dims, axes: Sequence[int]) -> None:
+    """Raise what `static` raises unless scales leave the extents alone that are no numbers."""
+    if all(isinstance(shape[a], int) for a in axes):
+        return
+    scales = node.array(2) if node.has(2) else None
+    if scales is None or scales.size != len(axes):
+        static(shape, "Resize")
+    kept = [(a, float(s)) for a, s in zip(axes, scales.reshape(-1), strict=True)]  # pyright: ignore[reportOptionalMemberAccess]
+    if any(s != 1 for a, s in kept if not isinstance(shape[a], int)):
+        static(shape, "Resize")
+
+
 def _resize(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     shape = to.shape(x)
     axes = distinct_axes(node.ints("axes") or list(range(len(shape))), len(shape))
     if any(shape[a] == 0 for a in axes):
         raise error("E8002", f"an extent of 0 in {list(shape)}", attribute="scales", value=0)
-    known = [n if isinstance(n, int) else 0 for n in shape]
-    if any(not isinstance(shape[a], int) for a in axes):
-        scales = node.array(2) if node.has(2) else None
-        if scales is None or scales.size != len(axes):
-            static(shape, "Resize")
-        kept = [(a, float(s)) for a, s in zip(axes, scales.reshape(-1), strict=True)]  # pyright: ignore[reportOptionalMemberAccess]
-        if any(s != 1 for a, s in kept if not isinstance(shape[a], int)):
-            static(shape, "Resize")
-    extents, scales = _sizes(node, known, axes)
+    _check_unscaled(node, shape, axes)
+    extents, scales = _sizes(node, [n if isinstance(n, int) else 0 for n in shape], axes)
     mode = node.word("mode", "nearest", ("nearest", "linear", "cubic"))
     transform = node.word("coordinate_transformation_mode", "half_pixel", COORDINATES)
     roi = node.array(1)

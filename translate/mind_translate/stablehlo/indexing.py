@@ -205,7 +205,7 @@ def _scatter(to: StablehloConverter, op: ForeignOp) -> Values:
         raise error(
             "E3002", f"updates of shape {list(shape)} do not fit the dimension numbers", expected=starts.batch, actual=shape
         )
-    places: dict[int, SSAValue] = {d: to.place(starts.component(j), batch, shape) for j, d in enumerate(mapped)}
+    places = {d: to.place(starts.component(j), batch, shape) for j, d in enumerate(mapped)}
     for d, of_index in zip(batching, of_indices, strict=True):
         axis = starts.batch_axis(of_index)
         places[d] = to.place(starts.counted(starts.batch[axis]), [batch[axis]], shape)
@@ -214,6 +214,13 @@ def _scatter(to: StablehloConverter, op: ForeignOp) -> Values:
             continue
         inside = to.place(starts.counted(shape[axis]), [axis], shape)
         places[d] = to.emit(ptir.AddOp, places[d], inside) if d in places else inside
+    return scattered(to, op, op.body(), xs, _flat_indices(to, places, sizes, starts.dtype, shape), updates)
+
+
+def _flat_indices(
+    to: StablehloConverter, places: dict[int, SSAValue], sizes: Sequence[int], dtype: PtirDType, shape: tuple[int, ...]
+) -> SSAValue:
+    """Return row-major indices of elements by their places along each dimension; -1 where one is out of bounds."""
     flat, valid = None, None
     for d, stride in enumerate(_strides(sizes)):
         if (place := places.get(d)) is None:
@@ -221,9 +228,8 @@ def _scatter(to: StablehloConverter, op: ForeignOp) -> Values:
         fits = to.emit(ptir.AndOp, to.compare("greater_equal", place, 0), to.compare("less", place, sizes[d]))
         valid = to.logical(ptir.AndOp, valid, fits)
         flat = to.logical(ptir.AddOp, flat, _times(to, place, stride))
-    flat = to.fill(0, starts.dtype, shape) if flat is None else flat
-    flat = flat if valid is None else to.select(valid, flat, to.like(-1, flat))
-    return scattered(to, op, op.body(), xs, flat, updates)
+    flat = to.fill(0, dtype, shape) if flat is None else flat
+    return flat if valid is None else to.select(valid, flat, to.like(-1, flat))
 
 
 def scatter_flat(to: StablehloConverter, op: ForeignOp, block: Block, x: SSAValue, flat: SSAValue, updates: SSAValue) -> SSAValue:

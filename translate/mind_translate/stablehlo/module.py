@@ -205,18 +205,7 @@ def _converted(to: StablehloConverter, f: FuncOp) -> FuncOp:
         raise error("E4000", message, operation=f, given=given, expected="one block")
     source = f.body.block
     to.op, to.location, to.env = f, f.location, {}
-    for argument in source.args:
-        to.stand_in(argument)
-        if argument not in to.env:
-            _refuse_type(to, f, argument)
-    block = Block()
-    for i, argument in enumerate(source.args):
-        if argument in to.env:
-            made = block.insert_arg(_named(to, argument, i), len(block.args))
-            if read_type(made.type).shape == () and read_type(made.type).dtype.kind in INTEGER_KINDS:
-                to.sizes.new_scalar(made, f"size_{i}")
-            made.name_hint, made.location = argument.name_hint, argument.location
-            to.env[argument] = made
+    block = _entry(to, f)
     with to.inside(block):
         try:
             results = to.run_block(source)
@@ -240,6 +229,23 @@ def _converted(to: StablehloConverter, f: FuncOp) -> FuncOp:
     made.location = f.location
     _declare(made, [*symbol_facts(source), *to.sizes.facts])
     return made
+
+
+def _entry(to: StablehloConverter, f: FuncOp) -> Block:
+    """Return a block with the arguments of a function in types of PTIR; scalar integers may hold sizes."""
+    source, block = f.body.block, Block()
+    for argument in source.args:
+        to.stand_in(argument)
+        if argument not in to.env:
+            _refuse_type(to, f, argument)
+    for i, argument in enumerate(source.args):
+        if argument in to.env:
+            made = block.insert_arg(_named(to, argument, i), len(block.args))
+            if read_type(made.type).shape == () and read_type(made.type).dtype.kind in INTEGER_KINDS:
+                to.sizes.new_scalar(made, f"size_{i}")
+            made.name_hint, made.location = argument.name_hint, argument.location
+            to.env[argument] = made
+    return block
 
 
 def _declare(made: FuncOp, facts: Iterable[str]) -> None:

@@ -251,6 +251,10 @@ class _Pool(Chunks):
         f.do(f"store ptr @interrupted, ptr {flag}, align 8")
         job = self.publish(f, count, threads)
         mine, found = self.take_part(f, job)
+        self.conclude(f, process, flag, mine, found)
+
+    def conclude(self, f: Function, process: str, flag: str, mine: str, found: str) -> None:
+        """Close a job, wait for the threads that have begun it, and return its status."""
         before = f.op(f"atomicrmw or ptr @ticket, i64 {CLOSED} seq_cst", "before")
         front, back = taken(f, before)
         begun = f.op(f"trunc i64 {f.op(f'sub i64 {f.add(front, back)}, {mine}', 'begun')} to i32", "begun")
