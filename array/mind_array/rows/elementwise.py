@@ -83,13 +83,9 @@ def unary(
             return complex_form(array)
         return _kept_weak(emit(op, array), array)
 
+    names = numpy or (UFUNCS.get(op.OPCODE, name),)
     register(
-        Row(
-            *(name, _named(function, name, doc), module, standard, numpy or (UFUNCS.get(op.OPCODE, name),), category, 1),
-            *(derivative, domain),
-            ufunc=ufunc,
-            fast=fast,
-        )
+        Row(name, _named(function, name, doc), module, standard, names, category, 1, derivative, domain, ufunc=ufunc, fast=fast)
     )
     return function
 
@@ -114,7 +110,6 @@ def binary(
     quick = frozenset[Any]() if ufunc is None else fast_dtypes(op, category, key) if fast is None else fast
     properties = {"kind": kind} if kind else {}
     scalars = {d: _SCALARS_OF[kind_of(d)] for d in quick}
-    none: tuple[type, ...] = ()
 
     def function(x1: Any, x2: Any, /) -> Array:
         if type(x1) is Array and ACTIVE.get() is None:
@@ -123,20 +118,15 @@ def binary(
                 b = x2.ndarray
                 if a.dtype is b.dtype and a.dtype in quick and (a.shape == b.shape or _fits(a.shape, b.shape)):
                     return wrap(quietly(ufunc, a, b))  # pyright: ignore
-            elif type(x2) in scalars.get(a.dtype, none) and (a.dtype.kind not in "iu" or 0 <= x2 < 128):
+            elif type(x2) in scalars.get(a.dtype, ()) and (a.dtype.kind not in "iu" or 0 <= x2 < 128):
                 return wrap(quietly(ufunc, a, x2))  # pyright: ignore
         operands = together(name, category, x1, x2)
         if general is not None and (found := general(operands)) is not None:
             return _kept_weak(found, *operands)
         return _kept_weak(emit(op, *operands, **properties), *operands)
 
-    register(
-        Row(
-            *(name, _named(function, name, doc), "", True, numpy or (ufunc_name or name,), category, 2, derivative, domain),
-            ufunc=ufunc,
-            fast=quick,
-        )
-    )
+    names = numpy or (ufunc_name or name,)
+    register(Row(name, _named(function, name, doc), "", True, names, category, 2, derivative, domain, ufunc=ufunc, fast=quick))
     return function
 
 
