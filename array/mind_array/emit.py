@@ -170,8 +170,3 @@ def recorded_constant(trace: Trace, value: Any, dtype: DType, shape: tuple[Any, 
         element.item() if contract.element.size > 2 or contract.kind in ("bool", "signed", "unsigned") else float(element)
     )
     return traced(trace.scalar(contract, found, shape), trace, TensorSpec(contract, tuple(shape)))
-
-
-def contract_dtype(dtype: DType) -> PtirDType:
-    """Return the dtype of PTIR for a property of an op."""
-    return ptir_dtype(dtype)

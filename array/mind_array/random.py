@@ -15,8 +15,8 @@ from mind_dialect import ptir
 
 from .array import Array
 from .checks import whole
-from .dtypes import check_category, check_fits, float32, float64, int64, kind_of, uint32, uint64
-from .emit import constant, contract_dtype, emit
+from .dtypes import check_category, check_fits, float32, float64, int64, kind_of, ptir_dtype, uint32, uint64
+from .emit import constant, emit
 from .faults import fault
 from .operands import array_of, broadcast, cast, dtype_or, float_dtype, shape_of, static_size
 from .rows import elementwise as e
@@ -52,7 +52,7 @@ def _as_bits(number: Array) -> Array:
     """An integer as 64 bits: of a negative number its two's complement, so that no two numbers become one."""
     if kind_of(number.dtype) == "u":
         return cast(number, uint64)
-    return emit(ptir.BitcastOp, cast(number, int64), dtype=contract_dtype(uint64))
+    return emit(ptir.BitcastOp, cast(number, int64), dtype=ptir_dtype(uint64))
 
 
 def _checked(given: Any, function: str) -> Array:

@@ -26,8 +26,8 @@ from mind_passes.derivatives.rules import can_vary
 from .. import tree
 from ..array import Array
 from ..checks import check_function
-from ..dtypes import DEFAULTS, kind_of, numpy_dtype
-from ..emit import constant, contract_dtype
+from ..dtypes import DEFAULTS, kind_of, numpy_dtype, ptir_dtype
+from ..emit import constant
 from ..faults import fault
 from ..kinds import is_numpy, is_tuple
 from ..operands import array_of, broadcast, cast
@@ -236,7 +236,7 @@ class _BackwardRule:
             array = array_of(x, self.name)
             if array.weak or kind_of(array.dtype) in "biu" or not isinstance(x, Array):
                 array = broadcast(cast(array, numpy_dtype(spec.dtype)), spec.shape)
-            if contract_dtype(array.dtype) is not spec.dtype or array.spec.shape != spec.shape:
+            if ptir_dtype(array.dtype) is not spec.dtype or array.spec.shape != spec.shape:
                 actual = f"{array.dtype}{list(array.shape)}"
                 message = f"custom_vjp {self.name}: backward returns {actual} for argument {i}, expected {spec}"
                 raise fault("E2001", message, expected=str(spec), actual=str(array.spec))

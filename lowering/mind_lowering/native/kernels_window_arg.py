@@ -31,10 +31,6 @@ Results = Sequence[tuple[SSAValue, View, bool]]
 """Values that are written, where, and whether each is the indices."""
 
 
-def _why_not(op: ptir.WindowArgOp, host: TargetInfo) -> str | None:
-    return not_computed(op, host)
-
-
 def _flattened(value: SSAValue) -> SSAValue:
     """Return what reshapes before a value reshape."""
     while isinstance(owner := value.owner, ptir.ReshapeOp):
@@ -153,6 +149,6 @@ def _expand(build: Builder, op: ptir.WindowArgOp) -> None:
 
 WINDOW_ARGS = (
     KernelPattern("winner of windows", (ptir.TakeOp,), _match_winner, lambda build, op, match: None),
-    row("winner of windows", ptir.WindowArgOp, _expand, _why_not),
+    row("winner of windows", ptir.WindowArgOp, _expand, not_computed),
 )
 """Their rows."""

@@ -59,11 +59,6 @@ def window_places(op: ptir.WindowArgOp, xs: Values, flags: Flags, size: Dim) -> 
     return c.cast(inside, v["output_dtype"])
 
 
-def patches(op: ptir.ExtractPatchesOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
-    """The batch and the images of an example are one axis of images."""
-    return as_one_lead(op, xs, flags, size)
-
-
 def segments(op: ptir.SegmentReduceOp, xs: Values, flags: Flags, size: Dim) -> Value | Sequence[Value]:
     """Ids that are not batched name rows of all examples at once; others would meet in one bucket."""
     if flags[1]:
@@ -83,7 +78,7 @@ REDUCTION: dict[type[ptir.PtirOp], Row] = {
     ptir.DotGeneralOp: Row(contracted),
     ptir.ReduceWindowOp: Row(windowed),
     ptir.WindowArgOp: Row(window_places),
-    ptir.ExtractPatchesOp: Row(patches, "a dynamic batch of several images each, of no pixels"),
+    ptir.ExtractPatchesOp: Row(as_one_lead, "a dynamic batch of several images each, of no pixels"),
     ptir.FftOp: Row(transformed),
     ptir.TopKOp: Row(along),
     ptir.RaggedDotOp: Row(by_loop, "an op has one list of groups, of rows of one matrix"),
