@@ -19,12 +19,10 @@ from ..extents.dims import (
     sub_dims,
 )
 from ..extents.recording import Requirement, is_internal, recorder
-from ..shapes.extents import axis_error
+from ..shapes.extents import MAX_EXTENT, axis_error
 
 INFER = -1
 """In `reshape`, the one extent that follows from the others."""
-MAX_EXTENT = (1 << 63) - 1
-"""What MLIR and NumPy can hold."""
 Dims = tuple[Dim, ...]
 Pairs = tuple[tuple[int, int], ...]
 

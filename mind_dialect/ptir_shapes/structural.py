@@ -10,6 +10,7 @@ from math import prod
 from ..errors import MindError, brief, error
 from ..extents.dims import add_dims, are_equal, are_unequal, ceildiv_dims, exact_quotient, max_dims, mul_dims, sub_dims
 from ..extents.recording import Requirement, recorder
+from ..shapes.extents import shown_count
 from . import dims
 from .dims import (
     INFER,
@@ -104,7 +105,7 @@ def _product(size: int, dims: Counter[str] | Counter[Dim]) -> Dim:
 
 
 def _shown(n: Dim) -> Dim:
-    return n if isinstance(n, str) or n.bit_length() < 200 else f"about 2^{n.bit_length() - 1}"
+    return n if isinstance(n, str) else shown_count(n)
 
 
 def transpose(x: Dims, *, perm: Sequence[int]) -> Dims:
