@@ -30,9 +30,9 @@ from .convolutions.plan import expand_convolution, expand_phases, match_phases, 
 from .extremes_gradient import expand_extremes_gradient, match_extremes_gradient
 from .fusions import expand_parts, in_body, match_parts
 from .grouping import uncomputed_members, why_not
+from .kernel_steps import Draw
 from .kernels_lookups import LOOKUPS
 from .kernels_products import PRODUCTS
-from .kernels_random import DRAWS
 from .kernels_scatters import SCATTERS
 from .kernels_sorts import SORTS
 from .kernels_window_arg import WINDOW_ARGS
@@ -71,6 +71,16 @@ def _dimension_size(build: Builder, op: ptir.DimensionSizeOp) -> None:
     axis: int = op.values()["axis"]
     literal = PtirLiteralAttr.from_values(SI64, (), (build.shape(op.x)[axis],))
     build.views[op.result] = whole(build.constant(literal, op.result), ())
+
+
+def _draw(build: Builder, op: ptir.RngUniformOp | ptir.RngNormalOp) -> None:
+    """Append random numbers."""
+    target = build.target(op.result)
+    if target.count:
+        name = op.result.name_hint or op.OPCODE
+        build.add(Draw(name, isinstance(op, ptir.RngNormalOp), target, build.draws, build.iterations()))
+        build.drawn = True
+    build.draws += 1
 
 
 def _iota(build: Builder, op: ptir.IotaOp) -> None:
@@ -138,7 +148,7 @@ PATTERNS: Sequence[KernelPattern] = (
     *WINDOWS,
     *SCATTERS,
     *SORTS,
-    *DRAWS,
+    *(row("random", op, _draw, not_produced) for op in (ptir.RngUniformOp, ptir.RngNormalOp)),
     *(row("quantized", op, _group, _why_not_quantized) for op in QUANTIZED),
 )
 """All rows; of rows that cost the same, the first is taken."""
