@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))  # before this f
 import numpy as np
 from peers import report
 from peers.families import FAMILIES
-from peers.rounds import Peer, Times, interpreter, measure
+from peers.rounds import Peer, Times, interpreter, measure, write_bytecode
 from peers.workloads import WORKLOADS, Arrays
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -139,6 +139,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sides = [(*SIDES[side], options.threads) for side in options.sides]
         before = [("before", *SIDES["ours"][1:], options.threads, options.before.resolve())] if options.before else []
         for side in [*sides, *before]:
+            write_bytecode(side)
             peers.append(peer := Peer(*side))
             if peer.absent is not None:
                 console.print(f"{peer.name} is left out: {peer.absent}", markup=False)

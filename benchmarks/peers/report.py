@@ -101,7 +101,7 @@ def write(
         f"Medians of {rounds} rounds in which all sides took iterations, each in its own process with {threads} thread(s);",
         "ratios above 1 mean that ours is faster. The roofline is a copy of as many bytes (a reading, where",
         "hardly any are written), or the peak of multiplications, in the same run. First calls are those of a new process,",
-        "parsing and compiling included; ours keeps and finds nothing on disk here.",
+        "parsing and compiling included; ours keeps and finds nothing on disk here but Python's bytecode.",
         *(["Small sizes, for trying out: nothing below says how fast anything is."] if small else []),
         *([] if any(any(t.quiet) for figures in every.values() for t in figures.values()) else [BUSY]),
         f"{described(PACKAGES)}.",

@@ -64,6 +64,7 @@ class Peer:
         cores = sorted(os.sched_getaffinity(0))[:threads] if hasattr(os, "sched_getaffinity") else None
         counts = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), str(threads))
         own = {"SIDE_THREADS": str(threads), "MIND_NUM_THREADS": str(threads), "JAX_PLATFORMS": "cpu", "MIND_CACHE_DIR": ""}
+        inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         self._process = subprocess.Popen(
             [python, "-m", "peers.worker", module],
             stdin=subprocess.PIPE,
@@ -71,7 +72,7 @@ class Peer:
             stderr=subprocess.DEVNULL,
             text=True,
             cwd=checkout,  # which `-m` looks into first, and other folders may have a `models` too
-            env={**os.environ, **counts, **own, **settings, "PYTHONPATH": path},
+            env={**inherited, **counts, **own, **settings, "PYTHONPATH": path},
         )
         self.process = psutil.Process(self._process.pid)
         if cores is not None and threads < len(os.sched_getaffinity(0)):
@@ -108,6 +109,14 @@ class Peer:
             self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
+
+
+def write_bytecode(side: Sequence[Any]) -> None:
+    """Compute a small workload on a side, so that Python writes the bytecode of its modules, which users have on disk."""
+    with TemporaryDirectory() as folder:
+        peer = Peer(*side)
+        peer.ask(prepare="tiny", small=True, keep=f"{folder}/results.npz")
+        peer.close()
 
 
 def interpreter(checkout: Path) -> str | None:
