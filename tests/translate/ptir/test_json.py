@@ -11,6 +11,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 
+import mind_array as ma
 from closed_tables import expect_rows
 from mind_dialect.errors import MindError, MindParseError
 from mind_dialect.ptir import (
@@ -18,6 +19,7 @@ from mind_dialect.ptir import (
     ClampOp,
     ConstantOp,
     DotGeneralOp,
+    FusionOp,
     IotaOp,
     LayerNormOp,
     PadOp,
@@ -30,6 +32,9 @@ from mind_dialect.ptir import (
 from mind_dialect.ptir.types import ALL, F32, SI32, read_type
 from mind_dialect.ptir_program import VERSION_ATTRIBUTE
 from mind_dialect.verify import verify
+from mind_passes.functional import vjp
+from mind_passes.fusion.defuse import defuse
+from mind_passes.fusion.fuse import fuse
 from mind_translate.ptir.rows import WITHOUT_ROW
 from mind_translate.ptir_json import PtirJsonTarget, parse_ptir_json, print_ptir_json, read_ptir_json
 from mind_translate.ptir_text import parse_display, print_ptir_text
@@ -553,9 +558,25 @@ def test_strict_refuses_kinds_beyond_the_contract():
         parse_ptir_json(text, strict=True)
 
 
+def test_strict_replaces_fusions_by_their_ops():
+    forward = ma.trace(lambda x: ma.nn.max_pool(ma.tanh(x), 3, stride=2, padding=1), ma.spec((2, 7, 8, 3)))
+    gradient = vjp(forward)
+    fuse(gradient)
+    before = str(gradient)
+    assert before.count("ptir.fusion") > 1
+    text = print_ptir_json(gradient, strict=True)
+    assert str(gradient) == before
+    defuse(gradient)
+    assert text == print_ptir_json(gradient, strict=True)
+    assert '"fusion"' not in text
+    parse_ptir_json(text, strict=True)
+
+
 def test_strict_refuses_extensions():
     for row in SAYABLE:
         module = row_module(row)
+        if row.op is FusionOp:
+            continue  # they are replaced by their ops
         text = print_ptir_json(module)
         (given,) = {op.extension for op in module.walk() if isinstance(op, row.op)}
         if given is None:

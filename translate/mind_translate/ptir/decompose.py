@@ -93,3 +93,15 @@ def decompose(module: ModuleOp) -> None:
         op.results[0].replace_all_uses_with(result)
         op.detach()
         op.erase()
+
+
+def inline_fusions(module: ModuleOp) -> None:
+    """Replace each `ptir.fusion` of a verified module by the ops of its body, in place."""
+    for op in [op for op in walk(module) if isinstance(op, ptir.FusionOp)]:
+        Rewriter.inline_block(op.body.block, InsertPoint.before(op), op.operands)
+        end = op.prev_op
+        assert isinstance(end, ptir.YieldOp)
+        for old, new in zip(op.results, end.operands, strict=True):
+            old.replace_all_uses_with(new)
+        Rewriter.erase_op(op)
+        Rewriter.erase_op(end)

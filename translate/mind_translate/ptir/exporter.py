@@ -12,11 +12,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from mind_dialect.declared_dims import DECLARED, declarations_of
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, error
-from mind_dialect.ptir import ClampOp, LayerNormOp, PtirOp, ReshapeOp, YieldOp
+from mind_dialect.ptir import ClampOp, FusionOp, LayerNormOp, PtirOp, ReshapeOp, YieldOp
 from mind_dialect.ptir.types import TensorSpec, read_type
 from mind_dialect.ptir_program import check_states_version, stated_entry
 
-from .decompose import decompose
+from .decompose import decompose, inline_fusions
 from .records import FunctionRecord, Instruction, Operand, Program, RegionRecord
 from .rows import ROW_OF, check_stated_dims, normalised, row_of
 from .tensor_kinds import named
@@ -28,17 +28,19 @@ def to_program(module: ModuleOp, *, strict: bool = False, lenient: bool = False,
     The records of a module of functions of ptir ops.
 
     Each op is checked; the error names it. E8006 for a module that states no version (unless `lenient`) or another, E8001 for a
-    dynamic dimension without a name, E4000 for ops of other dialects, and with `strict` for what the public form lacks. Unless
-    `extended`, E4000 for expressions of names, names as bounds and declarations of sizes too, none of which the contract's forms
-    have. Names and attributes that have no place in the form are left out.
+    dynamic dimension without a name, E4000 for ops of other dialects, and with `strict` for what the public form lacks. Fusions
+    are replaced by their ops then. Unless `extended`, E4000 for expressions of names, names as bounds and declarations of sizes
+    too, none of which the contract's forms have. Names and attributes that have no place in the form are left out.
     """
     check_states_version(module, lenient=lenient)
-    if any(isinstance(op, LayerNormOp | ClampOp) for op in walk(module)):
+    if any(isinstance(op, LayerNormOp | ClampOp) or (strict and isinstance(op, FusionOp)) for op in walk(module)):
         for op in walk(module):
             if isinstance(op, PtirOp):
                 op.check()
         module = module.clone()
         decompose(module)
+        if strict:
+            inline_fusions(module)
     return _Exporter(strict, extended and not strict).program(module)
 
 
