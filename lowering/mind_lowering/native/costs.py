@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import prod
 
-from mind_dialect.ptir import OPS_BY_OPCODE, PtirOp, RemainderOp
+from xdsl.ir import Operation
+
+from mind_dialect.ptir import FUSIBLE, OPS_BY_OPCODE, PtirOp, RemainderOp
 from mind_dialect.ptir.scalars import SCALARS
 from mind_dialect.ptir.types import read_type
 
@@ -18,6 +20,8 @@ from .views import Buffer, View
 
 BYTES = 32.0
 """That pass between cache and one core in a nanosecond."""
+CHEAP = 4
+"""Instructions that are rather repeated than their result is stored beyond the caches and loaded again."""
 VECTORS = 3.0
 """Instructions on vectors in a nanosecond."""
 CALLS: frozenset[type[PtirOp]] = frozenset(
@@ -30,6 +34,11 @@ def instructions(op: type[PtirOp]) -> int:
     """Return the number of instructions of an op for one vector."""
     row = SCALARS.get(op.OPCODE)
     return 30 if op in CALLS else 1 if row is None else row.instructions
+
+
+def are_cheap(ops: Iterable[Operation]) -> bool:
+    """Return whether ops are fewer instructions than a load that misses the caches is worth."""
+    return sum(instructions(type(op)) for op in ops if isinstance(op, PtirOp) and FUSIBLE.get(type(op)) == "elementwise") <= CHEAP
 
 
 def traffic(views: Iterable[View]) -> int:

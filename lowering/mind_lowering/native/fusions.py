@@ -11,6 +11,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
 from ..launch.kernel_patterns import Match
+from ..launch.views import VIEWS
 from .grouping import group_shape, is_member
 from .patterns import Builder, Operands, moving
 from .target_info import TargetInfo
@@ -32,6 +33,12 @@ def match_parts(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Matc
         if len(parts) > 1 and is_member(part[0]):
             cost += 2 * moving([v for member in part for v in member.operands if part_of.get(id(v.owner), i) != i])
     return Match(cost, parts)
+
+
+def is_one_group(op: ptir.FusionOp) -> bool:
+    """Return whether a fusion is one group and views of its operands."""
+    *views, last = _parts(op)
+    return is_member(last[0]) and all(type(part[0]) in VIEWS for part in views)
 
 
 def expand_parts(build: Builder, op: ptir.FusionOp, match: Match) -> None:

@@ -33,6 +33,7 @@ from mind_passes.fusion.expand_quantized import expand_quantized
 from mind_passes.fusion.form_rows import form_rows
 from mind_passes.fusion.fuse import fuse
 from mind_passes.fusion.fuse_convolutions import fuse_convolutions
+from mind_passes.fusion.rematerialize import rematerialize
 from mind_passes.fusion.select_scatters import select_scatters
 from mind_passes.fusion.unroll_axes import unroll_axes
 from mind_passes.fusion.wrap import is_pointwise_or_reduction
@@ -50,11 +51,13 @@ from ..launch.loop_carried import place_loop_carried
 from ..launch.memory_ops import AllocOp, Space, ViewOp
 from ..outline import drop_barriers, own_functions, own_module
 from ..ptir_optimize import optimize_marked, simplified
+from . import costs
 from .attention import find_attention
 from .codegen import Emission
 from .demanded import Demanded
 from .extremes_gradient import is_extremes_gradient
-from .grouping import why_not
+from .fusions import is_one_group
+from .grouping import uncomputed_members, why_not
 from .host import detect
 from .lowered import Native
 from .memory import ALIGNMENT
@@ -97,6 +100,9 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
             if dynamic(func) is None:
                 form_rows(func, lambda op: is_row_kernel(op, host), has_kernel)
 
+    def rematerialize_large(module: ModuleOp) -> None:
+        rematerialize(module, lambda op: _is_one_kernel(op, host), costs.are_cheap, least_bytes=host.l2_bytes)
+
     return [
         Stage("mind-mark-failing", mark_failing),
         Stage("mind-ptir-defuse", lambda module: defuse(module, only=lambda op: not is_extremes_gradient(op, host))),
@@ -112,8 +118,14 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-ptir-fuse", fuse),
         Stage("mind-ptir-fuse-convolutions", fuse_convolutions),
         Stage("mind-ptir-form-rows", form_row_kernels),
+        Stage("mind-ptir-rematerialize", rematerialize_large),
         Stage("mind-unmark-failing", unmark),
     ]
+
+
+def _is_one_kernel(op: FusionOp, host: TargetInfo) -> bool:
+    """Return whether a plain fusion is one row kernel or one group."""
+    return is_row_kernel(op, host) or (is_one_group(op) and uncomputed_members(op, host) is None)
 
 
 def dynamic(func: FuncOp) -> str | None:

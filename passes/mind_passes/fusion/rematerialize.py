@@ -7,7 +7,7 @@ one that the function itself reads. The bits are the same, because the same ops 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -32,16 +32,24 @@ LEAST_BYTES = 1 << 16
 _ANYWHERE = ("elementwise", "view")
 
 
-def rematerialize(module: Operation, is_kernel: IsKernel = always, *, least_bytes: int = LEAST_BYTES) -> None:
+def rematerialize(
+    module: Operation,
+    is_kernel: IsKernel = always,
+    are_cheap: Callable[[Sequence[Operation]], bool] = always,
+    *,
+    least_bytes: int = LEAST_BYTES,
+) -> None:
     """
     Rematerialize results of elementwise and row fusions in the fusions that read them, if these are kernels still.
 
-    Results of fewer than `least_bytes` bytes stay.
+    `are_cheap` is whether ops may be computed once for each consumer. Results of fewer than `least_bytes` bytes stay.
     """
     for block in dict.fromkeys(op.parent for op in walk(module) if isinstance(op, FusionOp)):
         op = None if block is None else block.first_op
         while op is not None:
-            gone = _moved(op, is_kernel, least_bytes) if isinstance(op, FusionOp) and _is_plain(op) else set[SSAValue]()
+            gone = (
+                _moved(op, is_kernel, are_cheap, least_bytes) if isinstance(op, FusionOp) and _is_plain(op) else set[SSAValue]()
+            )
             following = op.next_op  # may be new: users are behind
             if gone:
                 assert isinstance(op, FusionOp)
@@ -49,7 +57,9 @@ def rematerialize(module: Operation, is_kernel: IsKernel = always, *, least_byte
             op = following
 
 
-def _moved(op: FusionOp, is_kernel: IsKernel, least_bytes: int) -> set[SSAValue]:
+def _moved(
+    op: FusionOp, is_kernel: IsKernel, are_cheap: Callable[[Sequence[Operation]], bool], least_bytes: int
+) -> set[SSAValue]:
     """Rematerialize results, those computed last first; return the results that are unused then."""
     ending = op.body.block.last_op
     assert ending is not None
@@ -58,7 +68,7 @@ def _moved(op: FusionOp, is_kernel: IsKernel, least_bytes: int) -> set[SSAValue]
     for inner in reversed(list(op.body.block.ops)):
         for value in inner.results:
             found = _Slice.of(op, made[value], value, gone) if value in made and _bytes(made[value]) >= least_bytes else None
-            if found is not None and found.is_cheaper() and found.move(is_kernel):
+            if found is not None and are_cheap(found.ops) and found.is_cheaper() and found.move(is_kernel):
                 gone.add(made[value])
     return gone
 

@@ -102,6 +102,36 @@ def test_what_the_second_needs_of_what_the_first_gave_keeps_them_apart() -> None
     assert len(found) == 3
 
 
+def scaled_by_deviation(x: Any, of_centred: Any) -> Any:
+    """What a batch norm does, after some function of what is left without the mean."""
+    axes, count = (0, 1, 2), 1 / prod(shape(x)[:-1])
+
+    def mean(v: Any) -> Any:
+        total = ptir.ReduceOp(v, kind="sum", axes=axes, keepdims=True)
+        return ptir.MulOp(total, like(total, count))
+
+    centred = of_centred(ptir.SubOp(x, spread(mean(x), x)))
+    return [ptir.MulOp(centred, spread(ptir.RsqrtOp(mean(ptir.MulOp(centred, centred))), x))]
+
+
+def test_what_is_large_and_cheap_is_rematerialized() -> None:
+    types = f"f32[16,64,64,{HOST.l2_bytes >> 16}]"
+    found = kernels(program(types, lambda x: scaled_by_deviation(x, lambda v: v)))
+    assert sum(line.startswith("sub mul") for line in found) == 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "of_centred", "why"),
+    [
+        (HOST.l2_bytes >> 18, lambda v: v, "a cache holds it"),
+        (HOST.l2_bytes >> 16, ptir.ExpOp, "its function is dear"),
+    ],
+)
+def test_what_is_small_or_dear_is_stored(columns: int, of_centred: Any, why: str) -> None:
+    found = kernels(program(f"f32[16,64,64,{columns - 1}]", lambda x: scaled_by_deviation(x, of_centred)))
+    assert sum(line.startswith("sub") for line in found) == 1, why
+
+
 @pytest.mark.parametrize(
     ("types", "why"),
     [("f32[2,1000000]", "long rows"), ("f32[3,100000]", "few rows"), ("f32[5,1]", "one element"), ("f32[0,8]", "no rows")],

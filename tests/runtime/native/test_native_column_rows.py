@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,24 @@ def test_sums_that_share_a_pass(extents: tuple[int, ...]) -> None:
     for threads in (1, 3, 8):
         run = mind_runtime.compile(module, target="native", threads=threads)
         assert [x.tobytes() for x in several(run(*arrays))] == [x.tobytes() for x in found]
+
+
+def test_what_is_rematerialized_has_the_same_bits() -> None:
+    """Of a norm over all axes but the last, larger than caches: stored, or computed again by the kernel that scales it."""
+    extents = (16, 64, 64, max(64, detect().l2_bytes >> 16))
+
+    def body(x: Any, keeps: bool) -> list[Any]:
+        def mean(v: Any) -> Any:
+            total = ptir.ReduceOp(v, kind="sum", axes=(0, 1, 2), keepdims=True)
+            return ptir.MulOp(total, like(total, extents[-1] / np.prod(extents)))
+
+        centred = ptir.SubOp(x, spread(mean(x), x))
+        found = ptir.MulOp(centred, spread(ptir.RsqrtOp(mean(ptir.MulOp(centred, centred))), x))
+        return [found, centred] if keeps else [found]
+
+    programs = [program(text(extents), partial(body, keeps=keeps)) for keeps in (False, True)]
+    first, second = (both(p, normal(*extents), kernels=None, ulps=64, scale=1.0)[0] for p in programs)
+    assert first.tobytes() == second.tobytes()
 
 
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 3e38, 1e-40]
