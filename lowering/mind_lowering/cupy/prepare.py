@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from mind_dialect.ptir import TARGETED, FusionOp, PtirOp, StopGradientOp
+from mind_passes.derivatives.ptir.pooling import EXTREMES_GRADIENT
 from mind_passes.fusion.absorb_views import STRIDED, absorb_result_views, absorb_views
 from mind_passes.fusion.defuse import defuse
 from mind_passes.fusion.expand_norms import expand_norms
@@ -86,7 +87,7 @@ def _defuse_others(module: ModuleOp) -> bool:
 
 def _is_several(op: FusionOp) -> bool:
     """Return whether a fusion is better as several kernels: its body counts the extremes of each window once."""
-    return op.values()["pattern"] == "window_extremes_gradient"
+    return op.values()["pattern"] == EXTREMES_GRADIENT
 
 
 def _recognize(module: ModuleOp) -> None:

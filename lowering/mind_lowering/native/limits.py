@@ -15,6 +15,7 @@ from ..launch.limits import Limit
 from .attention import AttentionStep
 from .convolutions.convolution import ConvolutionStep
 from .demanded import Demanded, Extents, shape_of
+from .extremes_gradient import ExtremesGradient
 from .first_extremes import FirstExtremes
 from .groups import Group
 from .kernel_steps import Draw, IndexCheck, PrivateScatter, Scan, Scatter, Sort
@@ -123,6 +124,7 @@ LIMITS: Mapping[type[NativeStep], Row | str] = {
     AttentionStep: _attention,
     BlockedStep: "its units of work have all rows, which are few",
     FirstExtremes: "windows along an axis overlap",
+    ExtremesGradient: "windows along an axis overlap",
     ConvolutionStep: "no axis of a convolution has a size of its own",
     Sort: "its units of work have lines far apart",
     Scan: "its units of work are runs of lines",

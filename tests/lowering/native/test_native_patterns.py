@@ -136,6 +136,7 @@ def test_rows_that_do_not_take_an_op_say_why() -> None:
     assert [part.partition(":")[0] for part in line.split("; ")[1:]] == [
         "not prologue of products",
         "not attention",
+        "not gradient of extremes of windows",
         "not product with epilogue",
         "not convolution by phases with epilogue",
         "not convolution with epilogue",

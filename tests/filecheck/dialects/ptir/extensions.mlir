@@ -199,6 +199,10 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
     ^bb0(%o: tensor<2x2xf32>):
       ptir.yield %o : tensor<2x2xf32>
     }
+    %p = ptir.fusion %x pattern = window_extremes_gradient : tensor<2x2xf32> body {
+    ^bb0(%q: tensor<2x2xf32>):
+      ptir.yield %q : tensor<2x2xf32>
+    }
     %f = ptir.fusion %x pattern = attention : tensor<2x2xf32> body {
     ^bb0(%g: tensor<2x2xf32>):
       %h = ptir.dot_general %g, %g batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0] : tensor<2x2xf32>
@@ -228,6 +232,10 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
   // CHECK-NEXT:  %n = ptir.fusion %x pattern = attention_gradient : tensor<2x2xf32> body {
   // CHECK-NEXT:  ^bb0(%o: tensor<2x2xf32>):
   // CHECK-NEXT:  ptir.yield %o : tensor<2x2xf32>
+  // CHECK-NEXT:  }
+  // CHECK-NEXT:  %p = ptir.fusion %x pattern = window_extremes_gradient : tensor<2x2xf32> body {
+  // CHECK-NEXT:  ^bb0(%q: tensor<2x2xf32>):
+  // CHECK-NEXT:  ptir.yield %q : tensor<2x2xf32>
   // CHECK-NEXT:  }
   // CHECK-NEXT:  %f = ptir.fusion %x pattern = attention : tensor<2x2xf32> body {
   // CHECK-NEXT:  ^bb0(%g: tensor<2x2xf32>):
@@ -259,6 +267,10 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
   // GENERIC-NEXT:  %n = "ptir.fusion"(%x) <{pattern = "attention_gradient"}> ({
   // GENERIC-NEXT:  ^bb0(%o: tensor<2x2xf32>):
   // GENERIC-NEXT:  "ptir.yield"(%o) : (tensor<2x2xf32>) -> ()
+  // GENERIC-NEXT:  }) : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  // GENERIC-NEXT:  %p = "ptir.fusion"(%x) <{pattern = "window_extremes_gradient"}> ({
+  // GENERIC-NEXT:  ^bb0(%q: tensor<2x2xf32>):
+  // GENERIC-NEXT:  "ptir.yield"(%q) : (tensor<2x2xf32>) -> ()
   // GENERIC-NEXT:  }) : (tensor<2x2xf32>) -> tensor<2x2xf32>
   // GENERIC-NEXT:  %f = "ptir.fusion"(%x) <{pattern = "attention"}> ({
   // GENERIC-NEXT:  ^bb0(%g: tensor<2x2xf32>):
