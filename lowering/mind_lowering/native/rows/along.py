@@ -221,8 +221,8 @@ class AlongLoops(RowLoops):
 
         def body(index: str, /, *values: str) -> list[str]:
             iterations = [RowLanes(self.lanes(), self.f.add(index, str(u * self.width))) for u in range(run.unroll)]
-            for iteration in iterations if fetches else ():
-                self.fetch(run, iteration)
+            for u, iteration in enumerate(iterations if fetches else ()):
+                self.fetch(run, iteration, u * self.width)
             return self.together(run, iterations, list(values))
 
         found = self.f.loop("0", str(full), step, body, self.typed(run, state), "x")
@@ -248,8 +248,8 @@ class AlongLoops(RowLoops):
         assert value.op is not None
         return lanes.compare(integer_test(value.op.values()["kind"], True), "i32", *operands)
 
-    def fetch(self, run: Pass, iteration: RowLanes) -> None:
-        """Ask for the same lanes of the next row's inputs."""
+    def fetch(self, run: Pass, iteration: RowLanes, before: int) -> None:
+        """Ask for the same lanes of the next row's inputs, unless `before` elements of this iteration are on the same line."""
         if not self.kept_axes:
             return
         for place in run.places.values():
@@ -257,8 +257,7 @@ class AlongLoops(RowLoops):
             step = spot.strides[self.kept_axes[-1]]
             if not spot.in_memory or place.along or self.stride(spot) != 1 or not step:
                 continue
-            offset = 0 if not iteration.index.isdigit() else int(iteration.index) * dtype.size
-            if self.extent * dtype.size >= FETCHED and offset % LINE == 0:
+            if self.extent * dtype.size >= FETCHED and before * dtype.size % LINE == 0:
                 next = self.f.address(stored(dtype), place.text, self.f.add(iteration.index, str(step)))
                 arguments = (("ptr", next), ("i32", "0"), ("i32", "3"), ("i32", "1"))
                 self.f.call("llvm.prefetch.p0", "void", *arguments, immediate=(1, 2, 3))
