@@ -11,7 +11,7 @@ computed twice, so that no two units write one element.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import prod
 from typing import TypeVar
@@ -216,9 +216,9 @@ def _axes(op: ptir.ExtractPatchesOp, x: SSAValue, shape: Sequence[int], places: 
     return tuple(found) if fits else None
 
 
-def planned_step(op: ptir.FusionOp, host: TargetInfo, views: Sequence[View]) -> ExtremesGradient | str:
-    """Return the kernel of a fusion, given where its operands and its result lie; or why it has none."""
-    axes, (x, y, g, out) = sliding_of(op), views
+def planned_step(op: ptir.FusionOp, host: TargetInfo) -> ExtremesGradient | str:
+    """Return the kernel of a fusion, its operands and its result in no memory; or why it has none."""
+    axes, (x, y, g, out) = sliding_of(op), _anywhere(op)
     if axes is None:
         return "it is not the gradient of extremes of windows along axes before the last one"
     if any(a.dilation > 1 < a.window for a in axes):
@@ -247,7 +247,7 @@ def is_extremes_gradient(op: ptir.FusionOp, host: TargetInfo) -> bool:
     """Return whether a fusion is the gradient of extremes of windows, and has a kernel here."""
     if op.values()["pattern"] != EXTREMES_GRADIENT:
         return False
-    return isinstance(planned_step(op, host, _anywhere(op)), ExtremesGradient)
+    return isinstance(planned_step(op, host), ExtremesGradient)
 
 
 def _anywhere(op: ptir.FusionOp) -> list[View]:
@@ -260,8 +260,8 @@ def match_extremes_gradient(op: ptir.FusionOp, operands: Operands, host: TargetI
     """Match a fusion that is the gradient of extremes of windows."""
     if op.values()["pattern"] != EXTREMES_GRADIENT:
         return Rejection("it is not the gradient of extremes of windows")
-    found = planned_step(op, host, _anywhere(op))
-    return Rejection(found) if isinstance(found, str) else Match(moving([*op.operands, *op.results]))
+    found = planned_step(op, host)
+    return Rejection(found) if isinstance(found, str) else Match(moving([*op.operands, *op.results]), found)
 
 
 def expand_extremes_gradient(build: Builder, op: ptir.FusionOp, match: Match) -> None:
@@ -269,10 +269,9 @@ def expand_extremes_gradient(build: Builder, op: ptir.FusionOp, match: Match) ->
     ending = op.body.block.last_op
     assert ending is not None, "verified"
     x, y, g = ((value, build.view(value)) for value in op.body.block.args)
-    views = [_readable(build, *x, in_rows=True), _readable(build, *y), _readable(build, *g)]
-    found = planned_step(op, build.host, [*views, build.target(ending.operands[0])])
-    assert isinstance(found, ExtremesGradient), "matched"
-    build.add(found)
+    operands = {"x": _readable(build, *x, in_rows=True), "y": _readable(build, *y), "g": _readable(build, *g)}
+    step: ExtremesGradient = match.schedule
+    build.add(replace(step, **operands, out=build.target(ending.operands[0])))
 
 
 def _readable(build: Builder, value: SSAValue, view: View, *, in_rows: bool = False) -> View:

@@ -88,7 +88,7 @@ class _Band(Places):
         return "0" if meeting == 1 else self.f.op(f"urem i64 {self.f.add(a, str(meeting - before))}, {meeting}", "slot")
 
     def kept_index(self, slot: str, at: Indexes) -> str:
-        """Emit where a window is in what is kept."""
+        """Emit the index of a window among the results and shares on the stack."""
         index = self.f.mul(slot, self.kept_strides[self.walk])
         for i in self.inner:
             index = self.f.add(index, self.f.mul(self.f.add(at[i], str(-self.overlaps[i].windows.start)), self.kept_strides[i]))
@@ -136,11 +136,10 @@ class _Band(Places):
         f, whole = self.f, Lanes(self.f, self.host, self.width)
         first, count = f.mul(slot, self.kept_strides[self.walk]), prod(self.kept_shape[1:])
 
-        def iteration(index: str, /, *values: str) -> None:
-            self.keep(whole, f.add(first, index), lanes_of(whole, float("nan")), lanes_of(whole, 0.0))
+        result, share = (whole.constant(self.step.total, value) for value in (float("nan"), 0.0))
 
-        def lanes_of(lanes: Lanes, value: float) -> str:
-            return lanes.constant(self.step.total, value)
+        def iteration(index: str, /, *values: str) -> None:
+            self.keep(whole, f.add(first, index), result, share)
 
         f.loop("0", str(count), self.width, iteration, hint="x")
 
