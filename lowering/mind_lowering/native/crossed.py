@@ -19,10 +19,9 @@ from .ir import Function
 from .kernel_text import unflattened
 from .lanes import Lanes, register
 from .loops import Nest
-from .nontemporal import LINE
 from .places import Indexes, Place, Places
 from .schedule import CrossedSchedule, schedule_of
-from .target_info import TargetInfo
+from .target_info import LINE, TargetInfo
 from .transposes import transposed
 
 

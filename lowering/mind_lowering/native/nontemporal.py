@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 
 from .costs import traffic
 from .ir import Function
+from .target_info import LINE
 from .views import Buffer, View
 
 STREAMED = 32 << 20
 """Bytes that a kernel reads and writes from which on its results go past the caches."""
-LINE = 64
 
 
 def passing(reads: Sequence[View], writes: Sequence[View]) -> list[bool]:

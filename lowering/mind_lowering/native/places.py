@@ -18,8 +18,7 @@ from .ir import Function
 from .kernel_text import argument, fail_where
 from .lanes import Lanes, ones, register, stored
 from .nest import Axis
-from .nontemporal import LINE
-from .target_info import TargetInfo
+from .target_info import LINE, TargetInfo
 from .views import Buffer, Indices, Lookup, View
 
 Indexes = dict[int, str]

@@ -17,8 +17,7 @@ from ..launch.limits import Limit
 from .costs import CALLS
 from .groups import Group
 from .nest import axes_of, lane_axis
-from .nontemporal import LINE
-from .target_info import TargetInfo
+from .target_info import LINE, TargetInfo
 from .views import Buffer
 
 CHUNK, NARROWEST = 1 << 14, 512

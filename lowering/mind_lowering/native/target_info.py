@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from mind_dialect.errors import error
 from mind_dialect.ptir.types import BF16, F16, F32, F64, Kind, PtirDType
 
+LINE = 64
+"""Bytes of a line of the caches, on machines that we know."""
+
 
 @dataclass(frozen=True)
 class TargetInfo:

@@ -12,6 +12,7 @@ from math import prod
 from operator import itemgetter
 
 from ..slides import Slide
+from ..target_info import LINE
 
 MOST_SHARED = 16
 """Windows of so many places at most, along the axis of a tile, share the elements that they meet."""
@@ -19,8 +20,6 @@ APART = 4.0
 """How much more a tile costs whose rows are not neighbours in memory: each of its loads is of another cache line."""
 CALL = 40
 """Cycles that the call of a tile takes, about."""
-LINE = 64
-"""Bytes of a line of the caches, which comes from the second one in as many cycles as it has vectors."""
 LATENCY = 4
 """Cycles from a multiplication to one that adds to it."""
 
@@ -57,7 +56,8 @@ def tile_by_channel(slides: Sequence[Slide], slide: Slide | None, vector: int, r
     """
     Return the cycles of a tile per place of the window, `slide` being along its rows; a vector has `vector` bytes.
 
-    They are those of its multiplications, its loads, its cache lines, or the latency of its sums, and its part of the call.
+    They are those of its multiplications, its loads, its cache lines, or the latency of its sums, and its part of the call. A
+    line comes from the second cache in as many cycles as it has vectors.
     """
     taps = _taps(slide)
     met = rows if slide is None else min((rows - 1) * slide.stride + (taps - 1) * slide.dilation + 1, rows * taps) / taps

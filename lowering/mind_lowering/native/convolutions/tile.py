@@ -20,7 +20,7 @@ from ..ir import Function
 from ..kernel_text import argument, fail_where, index_of, multiply_add, prefetch
 from ..lanes import Lanes, ones, register, stored
 from ..products.chain import Finish
-from ..target_info import TargetInfo
+from ..target_info import LINE, TargetInfo
 from ..views import Buffer, View
 from .by_channel import elements_met, is_shared
 from .convolution import EmittedConvolution
@@ -29,7 +29,6 @@ from .sums import Sum, Taps, runs_of_taps, sums_of
 
 AHEAD = 8
 """So many steps ahead memory is asked for, a line of `LINE` bytes at a time."""
-LINE = 64
 UNROLL = 4
 """Steps of the innermost sum in one iteration."""
 

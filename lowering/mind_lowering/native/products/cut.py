@@ -9,7 +9,7 @@ from math import prod
 
 from mind_dialect.ptir.types import Kind, PtirDType
 
-from ..target_info import TargetInfo
+from ..target_info import LINE, TargetInfo
 from ..views import View
 from .words import Words, by_words, words_of
 
@@ -21,7 +21,6 @@ MOST_DOT_ROWS = 4
 """So many rows at most are multiplied with rows of the other operand by dot products."""
 WAYS = 8
 """Lines of a first-level cache that share a place, on machines that we know."""
-LINE = 64
 MOST_BANDS, LEAST_BAND, BAND_BYTES = 32, 48, 128 << 10
 """Most bands of rows, and the least rows and bytes of each: no time is lost where one begins."""
 LIMITED_TILES = (1, 2)

@@ -15,9 +15,8 @@ from ..costs import traffic
 from ..ir import Function, LlvmModule
 from ..kernel_text import index_of, multiply_add, prefetch, unflattened
 from ..lanes import Lanes, ones, register, stored
-from ..target_info import TargetInfo
+from ..target_info import LINE, TargetInfo
 from .arguments import addresses_of, corner_of, finish_of
-from .cut import LINE
 from .product import EmittedProduct
 
 UNIT_BYTES = 1 << 18

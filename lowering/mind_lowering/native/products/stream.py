@@ -15,9 +15,8 @@ from ..casts import cast
 from ..ir import Function, LlvmModule
 from ..kernel_text import index_of, multiply_add, prefetch, unflattened
 from ..lanes import Lanes, register, stored
-from ..target_info import TargetInfo
+from ..target_info import LINE, TargetInfo
 from .arguments import addresses_of, corner_of
-from .cut import LINE
 from .pack import by_part
 from .product import EmittedProduct
 from .sums import VECTORS, Sums, vectors

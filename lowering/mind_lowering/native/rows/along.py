@@ -17,15 +17,15 @@ from ..casts import constant
 from ..elementwise import emit, integer_test
 from ..failures import Failure, Sites
 from ..ir import Function, identifier
-from ..kernel_text import fail_where
+from ..kernel_text import fail_where, prefetch
 from ..lanes import Lanes, register, stored
 from ..nest import Axis
 from ..nontemporal import twice
 from ..places import Indexes
 from ..reductions import finished, fold, identity
-from ..target_info import TargetInfo
+from ..target_info import LINE, TargetInfo
 from ..views import Buffer, Indices, View
-from .loops import LINE, Pass, RowLanes, RowLoops, reduction_of
+from .loops import Pass, RowLanes, RowLoops, reduction_of
 from .plan import REGISTERS, Counting, RowPlan, Value, kept_as
 
 RESIDENT = 8
@@ -259,8 +259,7 @@ class AlongLoops(RowLoops):
                 continue
             if self.extent * dtype.size >= FETCHED and before * dtype.size % LINE == 0:
                 next = self.f.address(stored(dtype), place.text, self.f.add(iteration.index, str(step)))
-                arguments = (("ptr", next), ("i32", "0"), ("i32", "3"), ("i32", "1"))
-                self.f.call("llvm.prefetch.p0", "void", *arguments, immediate=(1, 2, 3))
+                prefetch(self.f, next)
 
 
 def _widening(dtype: PtirDType) -> str:

@@ -28,9 +28,9 @@ from ..nest import Axis
 from ..nontemporal import twice
 from ..places import Indexes
 from ..reductions import combine, finished, identity
-from ..target_info import TargetInfo
+from ..target_info import LINE, TargetInfo
 from ..views import Buffer, Indices, View
-from .loops import LINE, Pass, RowLanes, RowLoops, reduction_of
+from .loops import Pass, RowLanes, RowLoops, reduction_of
 from .plan import Counting, RowPlan, Value, kept_as
 
 BLOCK = 64

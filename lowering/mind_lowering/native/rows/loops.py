@@ -27,9 +27,6 @@ from ..target_info import TargetInfo
 from ..views import View
 from .plan import Counting, RowPlan, Value, kept_as
 
-LINE = 64
-"""Bytes that are fetched at once."""
-
 
 @dataclass
 class RowLanes:
