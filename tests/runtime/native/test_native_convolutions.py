@@ -171,7 +171,7 @@ def test_rows_of_a_tile_by_channel_are_neighbours_in_memory() -> None:
 @pytest.mark.exhaustive
 @MACHINES
 @pytest.mark.parametrize("dtype", [F32, BF16, F64], ids=str)
-@pytest.mark.parametrize("form", [FORMS[1], FORMS[2], FORMS[3], FORMS[7], FORMS[16]], ids=str)
+@pytest.mark.parametrize("form", [FORMS[1], FORMS[2], FORMS[3], FORMS[7], FORMS[10], FORMS[11], FORMS[16]], ids=str)
 def test_weights_whose_columns_are_rows(form: Form, dtype: PtirDType, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As builders keep them: a row of memory for each column, in the order of the window's places or of the channels."""
     monkeypatch.setenv(ISA_VARIABLE, isa)

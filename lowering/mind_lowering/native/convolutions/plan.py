@@ -238,7 +238,7 @@ def _windows(build: Builder, op: ptir.ConvolutionOp, made: Convolution) -> None:
     """Append the kernel that slides, and the copy of its weights."""
     rhs, cut, total = made.rhs, made.cut, made.total
     tiles = prod(made.extents) * -(-made.out.shape[cut.along] // cut.rows)
-    if not made.by_channel and (rhs.strides[-1] != 1 or (made.panels > 1 and tiles > FEW_TILES)):
+    if rhs.strides[-1] != 1 or (not made.by_channel and made.panels > 1 and tiles > FEW_TILES):
         with build.packing([rhs], rhs.count * total.size):
             made.packed = _turned(build, made) or _packed(build, op.operands[1], made)
     build.add(ConvolutionStep(made))
