@@ -102,6 +102,15 @@ def unflattened(f: Function, index: str, extents: Sequence[int]) -> list[str]:
     return [*([index] if extents else []), *reversed(found)]
 
 
+def divided(f: Function, number: str, by: int) -> tuple[str, str]:
+    """Return the quotient and the remainder of a number that is not negative."""
+    if number.isdigit():
+        quotient, remainder = divmod(int(number), by)
+        return str(quotient), str(remainder)
+    quotient, remainder = unflattened(f, number, [1, by])
+    return quotient, remainder
+
+
 def prefetch(f: Function, address: str, *, write: bool = False, level: int = 1) -> None:
     """Have a line of memory brought into a level of the caches, the first or the second."""
     flags = (("i32", "1" if write else "0"), ("i32", str(4 - level)), ("i32", "1"))

@@ -8,14 +8,15 @@ rows so far apart that they do not fight for places in cache.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import prod
 
 from ..casts import cast
 from ..ir import Function, vector
-from ..kernel_text import argument, index_of, unflattened
+from ..kernel_text import argument, divided, index_of, unflattened
 from ..lanes import Lanes, ones, register, stored
 from ..target_info import TargetInfo
-from ..transposes import transposed
+from ..transposes import copy_squares, transposed
 from .product import EmittedProduct, copied_size, copied_strides, distinct_axes
 from .weights import Corner, corner
 from .word_code import load_words
@@ -87,10 +88,14 @@ def copy_panels(
     """
     view, width, wide = product.rhs, product.cut.width, product.cut.columns
     if view.strides[-2] == 1 and view.strides[-1] != 1 and width > 1:
-        for first in range(0, columns, width):
-            panel, inside = divmod(first, wide)
-            to = f.address(register(product.total), target, str(panel * wide * apart))
-            copy_transposed(f, host, product, at, (source, to), (first, inside), min(width, columns - first), depth)
+
+        def strip(number: str, /, *values: str, count: int = width) -> None:
+            copy_strip(f, host, product, at, (source, target), (number, count), depth, apart)
+
+        full, rest = divmod(columns, width)
+        f.loop("0", str(full), 1, strip, hint="strip")
+        if rest:
+            strip(str(full), count=rest)
         return
 
     def step(k: str, /, *values: str) -> None:
@@ -106,48 +111,57 @@ def copy_panels(
     f.loop("0", depth, 1, step, hint="k")
 
 
-def copy_transposed(
+def copy_strip(
     f: Function,
     host: TargetInfo,
     product: EmittedProduct,
     at: Corner,
     ends: tuple[str, str],
-    first: tuple[int, int],
-    count: int,
+    strip: tuple[str, int],
     depth: str,
+    apart: int,
 ) -> None:
     """
-    Copy `count` columns, which lie along memory, to where they lie across it: squares, transposed in registers.
+    Copy the strip of a number, one vector of columns, which lie along memory, to where they lie across it.
 
-    `ends` are the addresses of source and target, `first` the first column in each.
+    Squares are transposed in registers. `ends` are the addresses of the first panels, `strip` the number and its columns.
     """
-    source, target = ends
-    view, width, total = product.rhs, product.cut.width, product.total
-    zero = Lanes(f, host, width).constant(total, 0)
+    (source, target), (number, count) = ends, strip
+    view, width, total, wide = product.rhs, product.cut.width, product.total, product.cut.columns
+    zero, vectors = Lanes(f, host, width).constant(total, 0), wide // width
+    panel, inside = divided(f, number, vectors)
+    to_strip = f.address(register(total), target, f.add(f.mul(panel, wide * apart), f.mul(inside, width)))
+    from_strip = f.address(stored(view.dtype), source, f.mul(number, width * view.strides[-1]))
+    at = replace(at, column=f.add(at.column, f.mul(number, width)))
 
     def square(k: str, mask: str | None, steps: int) -> None:
-        from_ = f.address(stored(view.dtype), source, f.mul(k, product.right.strides[-2]))
-        to = f.address(register(total), target, f.add(f.mul(k, product.cut.columns), str(first[1])))
+        from_ = f.address(stored(view.dtype), from_strip, f.mul(k, product.right.strides[-2]))
+        to = f.address(register(total), to_strip, f.mul(k, wide))
         lanes, rows = Lanes(f, host, width, mask, "b"), list[str]()
         for j in range(count):
-            place = str((first[0] + j) * view.strides[-1]), k, str(first[0] + j)
-            rows.append(at.read(lanes, total, from_, place, along_step=True))
+            rows.append(at.read(lanes, total, from_, (str(j * view.strides[-1]), k, str(j)), along_step=True))
         rows += [zero] * (width - count)
         for u, column in enumerate(transposed(lanes, register(total), rows)[:steps]):
-            Lanes(f, host, width).store(total, column, to, str(u * product.cut.columns), 1)
+            Lanes(f, host, width).store(total, column, to, str(u * wide), 1)
 
     def iteration(k: str, /, *values: str) -> None:
         square(k, None, width)
 
+    def squares(end: str) -> None:
+        if at.decode is at.words is None and view.dtype is total and count == width and stored(total) == register(total):
+            copy_squares(f, host, total, width, (from_strip, to_strip), (view.strides[-1], wide), end)
+        else:
+            f.loop("0", end, width, iteration, hint="k")
+
     if depth.isdigit():
         full, rest = divmod(int(depth), width)
-        f.loop("0", str(full * width), width, iteration, hint="k")
+        squares(str(full * width))
         if rest:
             square(str(full * width), ones(width, rest), rest)
         return
     # Blocks are whole squares but for the last one, whose rest is known.
     full = f.op(f"and i64 {depth}, {-width}", "full")
-    f.loop("0", full, width, iteration, hint="k")
+    squares(full)
     if rest := product.depth % product.cut.depth % width:
         short = f.op(f"icmp slt i64 {full}, {depth}", "short")
         f.when(short, lambda: square(full, ones(width, rest), rest))
