@@ -171,9 +171,7 @@ class Side:
         self.caches = TemporaryDirectory()  # else first calls of `torch.compile` would find what an earlier run compiled
         inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         environment = {**inherited, **counts, "TORCHINDUCTOR_CACHE_DIR": self.caches.name, "MIND_CACHE_DIR": ""}
-        self.process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=environment
-        )
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=environment)
 
     def send(self, **request: Any) -> None:
         """Ask for something."""

@@ -4,7 +4,8 @@ Transposes and reshapes sunk through elementwise ops, into what cancels or absor
 For an elementwise `f` of values that are all seen through one view `v` (a permutation, or a reshape from one shape), constants of
 one number, and vectors repeated along the other axes: `f(v(x), v(y)) = v(f(x, y))`. It is used where it takes a view away:
 
-- `transpose(f(transpose(x, p)), q) = transpose(f(x), p[q])`, nothing if that is the identity, and so for reshapes;
+- transposes before and after elementwise ops: see `propagate_layouts.py`;
+- `reshape(f(reshape(x))) = reshape(f(x))`, nothing if the shape is that of `x`;
 - `reduce(f(transpose(x, p)), axes) = reduce(f(x), p[axes])`, where the remaining axes keep their order; of a reshape where all
   axes are reduced. Not for sums of floats, whose order of additions would change;
 - `dot(f(transpose(x, p)), b) = dot(f(x), b)` with the axes renamed, where the free axes keep their order;
@@ -12,7 +13,7 @@ one number, and vectors repeated along the other axes: `f(v(x), v(y)) = v(f(x, y
   each window: windows with several places along axes that keep their order, so that of equals the same one is first, each with
   an element that is not padding. The index is of `y`, so nothing else may use it.
 
-All values between the views are used by nothing else, and one view at least has no use left: each application takes a view away
+All values between other views are used by nothing else, and one view at least has no use left: each application takes a view away
 and adds none, or moves it behind a `take`, so that the pass ends. All shapes are static.
 Each op is between views for one op after it at most: linear.
 """
@@ -31,7 +32,6 @@ from xdsl.passes import ModulePass
 from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import (
-    FUSIBLE,
     BroadcastToOp,
     ConstantOp,
     DotGeneralOp,
@@ -44,24 +44,25 @@ from mind_dialect.ptir import (
 )
 from mind_dialect.ptir.types import Kind, tensor_type
 
-from .building import axes_of_reduction, constant, in_place_of, insert_new, is_plain, of_one_shape, spec_of, substitute
+from .building import axes_of_reduction, in_place_of, insert_new, is_plain, spec_of, substitute
 from .failing import is_marked
+from .propagate_layouts import can_repeat, is_elementwise, propagate_layouts, rebuilt, repeat
 from .rewrites.contraction import renamed
 
 MOST_USES = 8
 """A value of more uses is not looked at, which bounds the time per use."""
 
 Shape = tuple[int, ...]
-Target = TransposeOp | ReshapeOp | ReduceOp | DotGeneralOp
+Target = ReshapeOp | ReduceOp | DotGeneralOp
 
 
 def sink_views(root: Operation) -> bool:
     """Sink views inside `root` where that takes one away; whether any was."""
-    changed = False
+    changed = propagate_layouts(root)
     for op in tuple(walk(root)):
         if isinstance(op, TakeOp):
             changed |= _absorb_into_windows(op)
-        elif isinstance(op, TransposeOp | ReshapeOp | ReduceOp | DotGeneralOp) and is_plain(op) and not is_marked(op):
+        elif isinstance(op, ReshapeOp | ReduceOp | DotGeneralOp) and is_plain(op) and not is_marked(op):
             changed |= any([_absorb(op, i) for i in range(len(op.operands))]) if isinstance(op, DotGeneralOp) else _absorb(op, 0)
     return changed
 
@@ -109,7 +110,7 @@ def _between(target: PtirOp, used: Sequence[SSAValue], kind: type[TransposeOp | 
         elif isinstance(owner, ConstantOp | BroadcastToOp):
             found.repeated[value] = None
         else:
-            if first and not _is_between(owner):
+            if first and not is_elementwise(owner):
                 return None
             pending += first
             if counts[value] > MOST_USES:
@@ -120,7 +121,7 @@ def _between(target: PtirOp, used: Sequence[SSAValue], kind: type[TransposeOp | 
                 stack += owner.operands
     if pending or not found.views or not (found.ops or isinstance(target, ReduceOp | TakeOp)):
         return None
-    if not all(_can_repeat(v, found) for v in found.repeated):
+    if not all(can_repeat(v, kind) for v in found.repeated):
         return None
     found.dies = any(counts[v] == _uses(v) <= MOST_USES for v in found.views)
     return found
@@ -140,38 +141,6 @@ def _joins(found: _Between, view: TransposeOp | ReshapeOp) -> bool:
     return True
 
 
-def _is_between(op: PtirOp) -> bool:
-    known = FUSIBLE.get(type(op)) == "elementwise" and len(op.results) == 1 and of_one_shape(op)
-    return known and is_plain(op) and not is_marked(op) and spec_of(op.results[0]).is_static
-
-
-def _can_repeat(value: SSAValue, found: _Between) -> bool:
-    """Return whether a constant or broadcast can be made for the shape of what is viewed, for nothing."""
-    owner = value.owner
-    if isinstance(owner, ConstantOp):
-        return owner.literal.is_fill
-    assert isinstance(owner, BroadcastToOp)
-    spec = spec_of(owner.x)
-    wide = [n for n in spec.shape if n != 1]
-    return spec.is_static and (not wide or (found.kind is TransposeOp and len(wide) == 1))
-
-
-def _repeat(value: SSAValue, found: _Between) -> Operation:
-    """A constant or broadcast for the shape of what is viewed, made of new ops."""
-    owner = value.owner
-    dtype, shape = spec_of(value)
-    if isinstance(owner, ConstantOp):
-        return constant(owner, dtype, found.source, owner.literal.data.data)
-    assert isinstance(owner, BroadcastToOp)
-    x = cast(Shape, spec_of(owner.x).shape)
-    extents = [1] * len(found.source)
-    if found.kind is TransposeOp:
-        for axis, n in enumerate(x, len(shape) - len(x)):
-            extents[found.key[axis]] = n
-    view = in_place_of(owner, ReshapeOp, owner.x, type=tensor_type(dtype, tuple(extents)), new_shape=tuple(extents))
-    return in_place_of(owner, BroadcastToOp, view.result, type=tensor_type(dtype, found.source), result_shape=found.source)
-
-
 def _absorb(op: Target, operand: int) -> bool:
     """Sink the views before an operand of `op` into it; whether there were any."""
     kind = ReshapeOp if isinstance(op, ReshapeOp) or _reduces_all(op) else TransposeOp
@@ -184,7 +153,7 @@ def _absorb(op: Target, operand: int) -> bool:
     if made is None:
         return False
     made.operands = [_rebuilt(found, op.operands[operand]) if i == operand else v for i, v in enumerate(made.operands)]
-    if isinstance(made, TransposeOp | ReshapeOp) and made.x.type == op.results[0].type and _is_identity(made):
+    if isinstance(made, ReshapeOp) and made.x.type == op.results[0].type:
         value = made.x
         value.name_hint = value.name_hint or op.results[0].name_hint
         made.erase()
@@ -239,10 +208,6 @@ def _has_winners(op: WindowArgOp) -> bool:
     return all(n != 0 and max(low, high) < k and 1 in (k, d) for n, k, (low, high), d in each)
 
 
-def _is_identity(op: TransposeOp | ReshapeOp) -> bool:
-    return isinstance(op, ReshapeOp) or list(op.values()["perm"]) == list(range(len(spec_of(op.x).shape)))
-
-
 def _reduces_all(op: Target) -> bool:
     return isinstance(op, ReduceOp) and len(axes_of_reduction(op)) == len(spec_of(op.x).shape) and not op.values()["keepdims"]
 
@@ -250,9 +215,6 @@ def _reduces_all(op: Target) -> bool:
 def _without(op: Target, operand: int, found: _Between) -> PtirOp | None:
     """The op for the values as they are before the views, still on its old operands; None where it must stay."""
     x, values = op.operands[operand], op.values()
-    if isinstance(op, TransposeOp):
-        perm = [found.key[i] for i in cast(Sequence[int], values["perm"])]
-        return in_place_of(op, TransposeOp, x, perm=perm) if found.dies or perm == list(range(len(perm))) else None
     if isinstance(op, ReshapeOp):
         same = spec_of(op.result).shape == found.source
         return in_place_of(op, ReshapeOp, x, new_shape=values["new_shape"]) if found.dies or same else None
@@ -290,7 +252,7 @@ def _rebuilt(found: _Between, last: SSAValue) -> SSAValue:
         assert isinstance(owner, TransposeOp | ReshapeOp)
         became[view] = owner.x
     for value in found.repeated:  # in front of all users, whose order in the block is not that of `found.ops`
-        made, old = _repeat(value, found), value.owner
+        made, old = repeat(value, found.source, found.key if found.kind is TransposeOp else None), value.owner
         assert isinstance(old, Operation)
         block = old.parent
         assert isinstance(block, Block)
@@ -299,17 +261,9 @@ def _rebuilt(found: _Between, last: SSAValue) -> SSAValue:
     for op in reversed(found.ops):
         block = op.parent
         assert isinstance(block, Block)
-        (result,) = op.results
-        made = type(op).create(
-            operands=[became[v] for v in op.operands],
-            properties=op.properties,
-            attributes=op.attributes,
-            result_types=[tensor_type(spec_of(result).dtype, found.source)],
-            location=op.location,
-        )
+        made = rebuilt(op, [became[v] for v in op.operands], found.source)
         insert_new(made, op, block)
-        made.results[0].name_hint = result.name_hint
-        became[result] = made.results[0]
+        became[op.results[0]] = made.results[0]
     return became[last]
 
 

@@ -191,6 +191,23 @@ def test_weights_whose_columns_are_rows(form: Form, dtype: PtirDType, isa: str, 
         assert found(x, rows).tobytes() == run(form, dtype, x, w).tobytes()
 
 
+@pytest.mark.parametrize("base_dilation", [(), (2, 2)], ids=["plain", "phases"])
+@pytest.mark.parametrize(("channels", "copied"), [(3, False), (8, False), (9, True), (32, True)])
+def test_planes_of_many_channels_are_copied_first(channels: int, copied: bool, base_dilation: tuple[int, ...]) -> None:
+    """As PyTorch and ONNX have images; the numbers are those of images whose channels lie side by side."""
+    form = Form(2, (16, 16), channels, (3, 3), 16, padding=((1, 1), (1, 1)), base_dilation=base_dilation)
+    x, w = arrays(form, F32)
+    planes = np.ascontiguousarray(x.transpose(0, 3, 1, 2))
+
+    def body(x: Any, w: Any) -> Any:
+        return ptir.ConvolutionOp(ptir.TransposeOp(x, perm=[0, 2, 3, 1]).result, w, **form.values()).result
+
+    types = " ".join(f"f32[{','.join(map(str, v.shape))}]" for v in (planes, w))
+    found = mind_runtime.compile(program(types, body), target="native")
+    assert any(f"copy over [2, 16, 16, {channels}]" in line for line in found.explain()) == copied
+    assert found(planes, w).tobytes() == run(form, F32, x, w).tobytes()
+
+
 # What precedes and what follows
 
 

@@ -40,6 +40,8 @@ from .phases import Phase, phases_of, why_no_phases
 
 FEW_TILES = 8
 """So many tiles at most read weights where they lie."""
+FEW_CHANNELS = 8
+"""So many channels at most are read where each lies far from the next: sets of a first cache hold about as many lines."""
 Follow = Callable[[Sequence[View]], Epilogue]
 """Builder of an epilogue, given the views that it needs in the axes that results are computed in."""
 Append = Callable[[Builder, ptir.ConvolutionOp, Sequence[View], Follow], None]
@@ -99,7 +101,7 @@ def append(build: Builder, op: ptir.ConvolutionOp, views: Sequence[View], follow
 def append_by_phases(build: Builder, op: ptir.ConvolutionOp, views: Sequence[View], follow: Follow) -> None:
     """Append the steps of a convolution as `append` does, one convolution for each phase of its base dilation."""
     total, groups = accumulator(op), op.values()["feature_group_count"]
-    lhs, rhs = (in_memory(build, value) for value in op.operands)
+    lhs, rhs = _image(build, op), in_memory(build, op.rhs)
     phases = phases_of(op)
     starts = _skipped_sums(build, op, rhs, phases)
     for phase, start in zip(phases, starts, strict=True):
@@ -176,10 +178,22 @@ def _constant_results(build: Builder, op: ptir.ConvolutionOp, out: View, start: 
     return _convolution(build, op, (lhs, weights, out), slides, 1, epilogue)
 
 
+def _image(build: Builder, op: ptir.ConvolutionOp) -> View:
+    """
+    Return the first operand in memory, its channels side by side where there are many, as a tile reads all of some places.
+
+    Where channels are planes of a power of two elements, all of a place would be in one set of a cache. Images whose batch lies
+    side by side, as those of gradients of weights, are read as they are.
+    """
+    lhs = in_memory(build, op.lhs)
+    far = lhs.shape[-1] > FEW_CHANNELS and 1 not in (lhs.strides[0], lhs.strides[-1]) and lhs.strides[-1] != 0
+    return build.copied(op.lhs, lhs) if far and not is_long(op) else lhs
+
+
 def _operands(build: Builder, op: ptir.ConvolutionOp) -> tuple[View, View, list[Slide]]:
     """Return both operands, holes between elements laid out, and how windows slide."""
     values = op.values()
-    lhs, rhs = (in_memory(build, value) for value in op.operands)
+    lhs, rhs = _image(build, op), in_memory(build, op.rhs)
     edges: list[tuple[int, int]] = [(0, 0), *values["padding"], (0, 0)]
     holes = [0, *(n - 1 for n in values["base_dilation"]), 0]
     lows = [low for low, _ in values["padding"]]

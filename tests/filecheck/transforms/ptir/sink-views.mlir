@@ -51,12 +51,11 @@ func.func @transposes_join(%x: tensor<2x3x4xf32>) -> tensor<4x2x3xf32> {
   func.return %r : tensor<4x2x3xf32>
 }
 
-// Another transpose of the other operand: one would have to come in.
+// The other operand is transposed twice, which the canonical form has as once.
 // CHECK-LABEL: func.func @two_permutations
-// CHECK:         ptir.transpose
-// CHECK:         ptir.transpose
-// CHECK:         ptir.add
-// CHECK:         ptir.transpose
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x2x2xf32>, %{{.*}}: tensor<2x2x2xf32>)
+// CHECK:         %[[E:.*]] = ptir.add %[[X]], %{{.*}} : tensor<2x2x2xf32>
+// CHECK-NEXT:    func.return %[[E]]
 func.func @two_permutations(%x: tensor<2x2x2xf32>, %y: tensor<2x2x2xf32>) -> tensor<2x2x2xf32> {
   %t = ptir.transpose %x perm = [1, 0, 2] : tensor<2x2x2xf32> -> tensor<2x2x2xf32>
   %u = ptir.transpose %y perm = [0, 2, 1] : tensor<2x2x2xf32> -> tensor<2x2x2xf32>
@@ -65,16 +64,55 @@ func.func @two_permutations(%x: tensor<2x2x2xf32>, %y: tensor<2x2x2xf32>) -> ten
   func.return %r : tensor<2x2x2xf32>
 }
 
-// The value between is there for others: it would be computed twice.
+// A value between that others use is transposed for them: one transpose for two.
 // CHECK-LABEL: func.func @used_elsewhere
-// CHECK:         ptir.transpose
-// CHECK-NEXT:    ptir.exp
-// CHECK-NEXT:    ptir.transpose
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x3xf32>)
+// CHECK-NEXT:    %[[E:.*]] = ptir.exp %[[X]] : tensor<2x3xf32>
+// CHECK-NEXT:    %[[T:.*]] = ptir.transpose %[[E]] perm = [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
+// CHECK-NEXT:    func.return %[[E]], %[[T]]
 func.func @used_elsewhere(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3x2xf32>) {
   %t = ptir.transpose %x perm = [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
   %e = ptir.exp %t : tensor<3x2xf32>
   %r = ptir.transpose %e perm = [1, 0] : tensor<3x2xf32> -> tensor<2x3xf32>
   func.return %r, %e : tensor<2x3xf32>, tensor<3x2xf32>
+}
+
+// Branches that meet again, as those of a residual network: what enters and leaves otherwise is transposed.
+// CHECK-LABEL: func.func @branches
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x3xf32>, %[[Y:.*]]: tensor<3x2xf32>, %[[W:.*]]: tensor<3x3xf32>)
+// CHECK-NEXT:    %[[U:.*]] = ptir.transpose %[[Y]] perm = [1, 0] : tensor<3x2xf32> -> tensor<2x3xf32>
+// CHECK-NEXT:    %[[A:.*]] = ptir.add %[[X]], %[[U]] : tensor<2x3xf32>
+// CHECK-NEXT:    %[[P:.*]] = ptir.dot_general %[[A]], %[[W]]
+// CHECK-NEXT:    %[[B:.*]] = ptir.add %[[P]], %[[A]] : tensor<2x3xf32>
+// CHECK-NEXT:    %[[Q:.*]] = ptir.dot_general %[[B]], %[[W]]
+// CHECK-NEXT:    %[[C:.*]] = ptir.add %[[Q]], %[[B]] : tensor<2x3xf32>
+// CHECK-NEXT:    %[[T:.*]] = ptir.transpose %[[C]] perm = [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
+// CHECK-NEXT:    %[[R:.*]] = ptir.reduce %[[T]] kind = sum axes = [1]
+// CHECK-NEXT:    func.return %[[R]]
+func.func @branches(%x: tensor<2x3xf32>, %y: tensor<3x2xf32>, %w: tensor<3x3xf32>) -> tensor<3xf32> {
+  %x1 = ptir.transpose %x perm = [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
+  %a = ptir.add %x1, %y : tensor<3x2xf32>
+  %a1 = ptir.transpose %a perm = [1, 0] : tensor<3x2xf32> -> tensor<2x3xf32>
+  %p = ptir.dot_general %a1, %w batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0] : (tensor<2x3xf32>, tensor<3x3xf32>) -> tensor<2x3xf32>
+  %p1 = ptir.transpose %p perm = [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
+  %b = ptir.add %p1, %a : tensor<3x2xf32>
+  %b1 = ptir.transpose %b perm = [1, 0] : tensor<3x2xf32> -> tensor<2x3xf32>
+  %q = ptir.dot_general %b1, %w batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0] : (tensor<2x3xf32>, tensor<3x3xf32>) -> tensor<2x3xf32>
+  %q1 = ptir.transpose %q perm = [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
+  %c = ptir.add %q1, %b : tensor<3x2xf32>
+  %r = ptir.reduce %c kind = sum axes = [1] keepdims = false : tensor<3x2xf32> -> tensor<3xf32>
+  func.return %r : tensor<3xf32>
+}
+
+// One transpose goes away and one would come in.
+// CHECK-LABEL: func.func @as_many
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x3xf32>, %[[Y:.*]]: tensor<3x2xf32>)
+// CHECK-NEXT:    ptir.add %[[Y]], %[[Y]] : tensor<3x2xf32>
+// CHECK-NEXT:    ptir.transpose
+func.func @as_many(%x: tensor<2x3xf32>, %y: tensor<3x2xf32>) -> tensor<2x3xf32> {
+  %a = ptir.add %y, %y : tensor<3x2xf32>
+  %r = ptir.transpose %a perm = [1, 0] : tensor<3x2xf32> -> tensor<2x3xf32>
+  func.return %r : tensor<2x3xf32>
 }
 
 // CHECK-LABEL: func.func @reshapes_cancel
