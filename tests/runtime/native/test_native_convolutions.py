@@ -7,6 +7,7 @@ A sum of K products may be off by K * eps * (sum of the magnitudes).
 from __future__ import annotations
 
 import random
+import re
 from itertools import product
 from typing import Any
 
@@ -140,6 +141,13 @@ def test_no_sum_is_kept_in_memory() -> None:
             loops = inner_loops(jit.assembly(text, TARGETS[isa]), "window")
             assert loops
             assert all(spills(body) * 20 <= multiplications(body) for body in loops), (isa, form)
+
+
+@pytest.mark.parametrize(("channels", "order"), [(3, ["place", "tile", "panel"]), (256, ["panel", "place", "tile"])])
+def test_panels_are_innermost_where_all_weights_stay_in_cache(channels: int, order: list[str]) -> None:
+    form = Form(1, (18, 18), channels, (3, 3), 256)
+    text = lower(prepared(function_of(module_of(form, F32)), TARGETS["avx2"]), TARGETS["avx2"]).text
+    assert list(dict.fromkeys(re.findall(r"%(place|tile|panel)[.\d]* = phi", text))) == order
 
 
 def test_code_for_other_machines() -> None:

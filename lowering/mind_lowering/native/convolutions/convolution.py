@@ -135,6 +135,11 @@ class Convolution:
         return self.rhs.strides[:-1] if self.packed is None else self.packed.strides[2:-1]
 
     @property
+    def weights_of_group(self) -> int:
+        """Return the bytes of the weights of a group."""
+        return self.depth * self.columns * self.weights.dtype.size
+
+    @property
     def worth(self) -> int:
         """Return the number of units that the work is worth; of a channel by itself, reading and writing is much of it."""
         moved = self.lhs.count * self.lhs.dtype.size + (self.rhs.count + self.out.count) * self.total.size
@@ -148,7 +153,7 @@ class Convolution:
         if self.blocks > 1:  # a block of the operands is in cache while places pass by
             return 1, count if self.parts * self.groups * panels >= ENOUGH else 1
         each = self.out.shape[self.cut.along] * self.depth * min(self.columns, self.cut.columns)
-        near = self.by_channel or self.depth * self.columns * self.rhs.dtype.size <= 1 << 20
+        near = self.by_channel or self.weights_of_group <= 1 << 20
         together = panels if near and each * panels <= 2 * UNIT else max(1, min(panels, UNIT // each)) if near else 1
         some = max(1, min(count, UNIT // (each * together)))
         if self.by_channel:

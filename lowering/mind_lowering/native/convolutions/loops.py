@@ -83,20 +83,21 @@ class _ConvolutionLoops:
         """
         The tiles of a unit of work.
 
-        By channel, panels share no element of the image. They are innermost, so that it is read in the order of memory; in each
-        block of a long window they are outside of the few places, so that these share what is in the first cache.
+        Panels are innermost where the weights of all of them stay in cache, as by channel: the image is read, and results are
+        stored, in the order of memory. In each block of a long window panels by channel are outside of the few places, so that
+        these share what is in the first cache.
         """
 
         def only(panel: _ColumnPanel) -> Callable[[Callable[[_ColumnPanel], None]], None]:
             return lambda then: then(panel)
 
         panels, blocks, places = partial(self.panels, part, group, some), partial(self.blocks, part), partial(self.places, run)
-        if not self.it.by_channel:
-            panels(lambda panel: blocks(lambda block: places(block, lambda place: self.tiles(block, place, only(panel)))))
-        elif self.it.blocks > 1:
+        if self.it.blocks == 1 and (self.it.by_channel or self.it.weights_of_group <= self.host.l2_bytes // 4):
+            blocks(lambda block: places(block, lambda place: self.tiles(block, place, panels)))
+        elif self.it.by_channel:
             blocks(lambda block: panels(lambda panel: places(block, lambda place: self.tiles(block, place, only(panel)))))
         else:
-            blocks(lambda block: places(block, lambda place: self.tiles(block, place, panels)))
+            panels(lambda panel: blocks(lambda block: places(block, lambda place: self.tiles(block, place, only(panel)))))
 
     def panels(self, part: str, group: str, some: str, then: Callable[[_ColumnPanel], None]) -> None:
         """The panels of a unit; of those of a group, the last one may have fewer columns."""

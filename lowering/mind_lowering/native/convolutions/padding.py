@@ -107,9 +107,9 @@ class Border:
 
     def __init__(self, f: Function, it: Convolution):
         self.f, self.it = f, it
-        self.count = it.panels if it.by_channel else 1
+        self.count = it.panels
         self.seen = f.op(f"alloca [{self.count} x i64], align 8" if self.count > 1 else "alloca i64, align 8", "seen")
-        """Address of the number of the columns whose taps are known to be finite, by channel one for each panel."""
+        """Address of the first of the columns whose taps are known to be finite, one for each panel."""
         self.forget()
 
     def forget(self) -> None:

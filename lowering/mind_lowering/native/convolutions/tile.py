@@ -90,6 +90,8 @@ class _ConvolutionTileBody:
         along = convolution.cut.along
         step = convolution.slides[along - 1].stride if along else 1
         self.across = step * convolution.lhs.strides[along]
+        self.finishes_in_loop = convolution.epilogue.heavy and tile.rows > 1
+        """True if a loop over rows hands sums from memory to the epilogue."""
         self.shares = convolution.by_channel and along > 0 and is_shared(convolution.slides[along - 1])
 
     def lanes(self, mask: str | None = None, hint: str = "c") -> Lanes:
@@ -98,14 +100,14 @@ class _ConvolutionTileBody:
     def emit(self) -> None:
         f, it = self.f, self.it
         skips = Skips(it, self.tile.taps, self.tile.rows, len(self.masks))
-        room = self.room() if skips else ""
+        room = self.room() if skips or self.finishes_in_loop else ""
         a, b = (argument(f, i, name) for i, name in enumerate(("lhs", "rhs")))
         at = At(f.address(stored(it.lhs.dtype), a, "%a"), f.address(stored(it.weights.dtype), b, "%b"), "%a", "%b")
         state = self.nest(0, at, self.start() * self.tile.rows, (0, self.tile.rows))
         edges = suspect(f, self.lanes(), skips, state) if skips else "false"
         if skips:
             state = self.over_padding(skips, state, room, edges)
-        self.finish(state)
+        self.finish(state, room)
         f.ret(f.op(f"sext i1 {edges} to i64", "status") if has_border(it) else "0")
 
     # Padding
@@ -317,19 +319,18 @@ class _ConvolutionTileBody:
 
     # Results
 
-    def finish(self, found: Sequence[str]) -> None:
-        """Hand all results to the epilogue; if that is long, from memory in a loop over rows."""
+    def finish(self, found: Sequence[str], room: str) -> None:
+        """Hand all results to the epilogue; if that is long, from `room` in memory in a loop over rows."""
         f, it = self.f, self.it
         if it.blocks > 1:
             found = f.changed("%more", self.typed(found), lambda: self.added(found))
         hand = it.finish(f, [argument(f, 2 + i, "e") for i in range(len(it.epilogue.views))])
         vectors = len(self.masks)
-        if not it.epilogue.heavy or self.tile.rows == 1:
+        if not self.finishes_in_loop:
             for i, value in enumerate(found):
                 r, q = divmod(i, vectors)
                 self.hand(hand, str(r), q, value)
             return
-        room = self.room()
         self.store(found, room)
 
         def row(r: str, /, *values: str) -> None:
