@@ -95,6 +95,7 @@ class LlvmModule:
         """Lines of their own, before the functions."""
         self.functions: dict[str, Function] = {}
         self._taken: dict[str, int] = {}
+        self._merged: dict[tuple[str, str], str] = {}
 
     def declare(self, name: str, result: str, parameters: Sequence[str]) -> None:
         """Declare an intrinsic or a function of the C library."""
@@ -110,6 +111,13 @@ class LlvmModule:
         """A new function; parameters are types and names."""
         made = self.functions[name] = Function(self, name, result, parameters, internal)
         return made
+
+    def merge(self, made: Function) -> str:
+        """Return the name of the function that a complete one equals but for its name; if there is one, remove this one."""
+        known = self._merged.setdefault((made.signature, "\n".join(made.lines)), made.name)
+        if known != made.name:
+            del self.functions[made.name]
+        return known
 
     def text(self) -> str:
         """The whole module."""
@@ -134,8 +142,9 @@ class Function:
         self.polls = False
         """True if it looks for signals."""
         self.block = "entry"
-        self._head = f"define {'internal ' if internal else ''}{result} {symbol(name)}("
-        self._head += ", ".join(f"{type} %{p}" for type, p in parameters) + ") #0 {"
+        self.signature = f"({', '.join(f'{type} %{p}' for type, p in parameters)})"
+        """Its parameters, as they are written in its head."""
+        self._head = f"define {'internal ' if internal else ''}{result} {symbol(name)}{self.signature} #0 {{"
         self._count = 0
 
     def text(self) -> str:

@@ -128,7 +128,7 @@ class _ConvolutionTileBody:
         return f.changed(any_of(f, [border, edges]), self.typed(state), changed)
 
     def padding(self, skips: Skips) -> str:
-        """Add the function to the module that adds what rows of such a tile skip to their sums in memory; its name."""
+        """Return the name of the function, new unless an equal one is there, that adds what rows skip to their sums in memory."""
         module = self.f.module
         given = [*parameters(self.it), ("ptr", "room"), ("i1", "rows"), ("i1", "edges")]
         made = module.function(module.unique(f"padding.{self.tile.rows}x{self.tile.columns}"), "i64", given)
@@ -138,7 +138,7 @@ class _ConvolutionTileBody:
         at = At("", b, "", "%b")
         Padding(made, self.host, skips, partial(tile.weights, at), partial(tile.ask_weights, at)).emit("%room", "%rows", "%edges")
         made.ret("0")
-        return made.name
+        return module.merge(made)
 
     def room(self) -> str:
         """The address of space for the sums."""
