@@ -6,6 +6,7 @@ a permutation of its axes and `x' = transpose(x, p^-1)` for each of its values, 
 layout,
 
 - a transpose by `p` before the region is not needed, nor one by `p^-1` after it, and another one after it is merged with `p`;
+- a reduction after the region is one over other axes, where that keeps their order;
 - a constant of one number, and a vector repeated along the other axes, are made for the new shape;
 - each other value that enters or leaves takes one transpose more, but for one that is a transpose of no other use.
 
@@ -19,15 +20,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import FUSIBLE, BroadcastToOp, ConstantOp, PtirOp, ReshapeOp, TransposeOp
-from mind_dialect.ptir.types import tensor_type
+from mind_dialect.ptir import FUSIBLE, BroadcastToOp, ConstantOp, PtirOp, ReduceOp, ReshapeOp, TransposeOp
+from mind_dialect.ptir.types import Kind, tensor_type
 
-from .building import constant, in_place_of, insert_new, is_plain, of_one_shape, spec_of, substitute
+from .building import axes_of_reduction, constant, in_place_of, insert_new, is_plain, of_one_shape, spec_of, substitute
 from .failing import is_marked
 
 Shape = tuple[int, ...]
@@ -108,6 +109,26 @@ def inverse(perm: Sequence[int]) -> Shape:
     return tuple(sorted(range(len(perm)), key=perm.__getitem__))
 
 
+def is_exact(op: ReduceOp) -> bool:
+    """Return whether the order in which a reduction meets its elements does not matter."""
+    return op.values()["kind"] not in ("sum", "prod") or spec_of(op.x).dtype.kind in (Kind.SIGNED, Kind.UNSIGNED)
+
+
+def axes_before(op: Operation, perm: Sequence[int]) -> Shape | None:
+    """
+    Return the axes that a reduction of a value which is transposed by `perm` reduces of that value as it is before.
+
+    None where the axes that remain would change their order, or those of a sum of floats, whose additions are in that order.
+    """
+    if not isinstance(op, ReduceOp) or not is_plain(op) or is_marked(op):
+        return None
+    values, axes = op.values(), axes_of_reduction(op)
+    reduced, rest = [perm[a] for a in axes], [p for a, p in enumerate(perm) if a not in axes]
+    if values["keepdims"] or rest != sorted(rest) or not (is_exact(op) or reduced == sorted(reduced)):
+        return None
+    return tuple(sorted(reduced))
+
+
 def _view(value: SSAValue) -> Shape | None:
     return perm_of(value.owner) if isinstance(value.owner, Operation) else None
 
@@ -126,7 +147,7 @@ def _change(region: _Region) -> bool:
     dying = {value for value in befores if all(u.operation in own for u in value.uses)}
     removed = sum(befores[value] == perm for value in dying)
     added = sum(befores.get(v) != perm and v not in dying and not can_repeat(v, TransposeOp) for v in inputs)
-    added += sum(any(perm_of(user) is None for user in found) for found in users.values())
+    added += sum(any(perm_of(user) is None and axes_before(user, perm) is None for user in found) for found in users.values())
     if cancelled + removed <= added or (added and not cancelled):
         return False
     _rebuild(region, inputs, perm, users)
@@ -179,7 +200,11 @@ def _serve(op: PtirOp, value: SSAValue, perm: Shape, users: Sequence[Operation])
     others: list[Operation] = []
     for user in users:
         after = perm_of(user)
-        if after is None:
+        if (axes := axes_before(user, perm)) is not None:
+            reduction = cast(ReduceOp, user)
+            values: dict[str, Any] = {**reduction.values(), "axes": axes}
+            substitute(user, in_place_of(reduction, ReduceOp, value, **values))
+        elif after is None:
             others.append(user)
         elif (composed := tuple(perm[axis] for axis in after)) == tuple(range(len(perm))):
             user.results[0].replace_all_uses_with(value)

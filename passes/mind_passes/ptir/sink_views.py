@@ -7,7 +7,7 @@ one number, and vectors repeated along the other axes: `f(v(x), v(y)) = v(f(x, y
 - transposes before and after elementwise ops: see `propagate_layouts.py`;
 - `reshape(f(reshape(x))) = reshape(f(x))`, nothing if the shape is that of `x`;
 - `reduce(f(transpose(x, p)), axes) = reduce(f(x), p[axes])`, where the remaining axes keep their order; of a reshape where all
-  axes are reduced. Not for sums of floats, whose order of additions would change;
+  axes are reduced. Not for sums of floats if that would change the order of additions;
 - `dot(f(transpose(x, p)), b) = dot(f(x), b)` with the axes renamed, where the free axes keep their order;
 - `win(f(transpose(x, p))) = transpose(win(f(x)), p)`, where `win(y) = take(reshape(y), window_arg(y))` is the first extreme of
   each window: windows with several places along axes that keep their order, so that of equals the same one is first, each with
@@ -42,11 +42,11 @@ from mind_dialect.ptir import (
     TransposeOp,
     WindowArgOp,
 )
-from mind_dialect.ptir.types import Kind, tensor_type
+from mind_dialect.ptir.types import tensor_type
 
 from .building import axes_of_reduction, in_place_of, insert_new, is_plain, spec_of, substitute
 from .failing import is_marked
-from .propagate_layouts import can_repeat, is_elementwise, propagate_layouts, rebuilt, repeat
+from .propagate_layouts import axes_before, can_repeat, is_elementwise, is_exact, propagate_layouts, rebuilt, repeat
 from .rewrites.contraction import renamed
 
 MOST_USES = 8
@@ -228,16 +228,10 @@ def _without(op: Target, operand: int, found: _Between) -> PtirOp | None:
 
 def _reduction(op: ReduceOp, found: _Between) -> ReduceOp | None:
     """The reduction over the axes as they are before the views."""
-    values, axes = op.values(), axes_of_reduction(op)
-    exact = values["kind"] not in ("sum", "prod") or spec_of(op.x).dtype.kind in (Kind.SIGNED, Kind.UNSIGNED)
-    if not exact:
+    values, axes = op.values(), axes_before(op, found.key) if found.kind is TransposeOp else tuple(range(len(found.source)))
+    if found.kind is ReshapeOp and not is_exact(op):
         return None
-    if found.kind is ReshapeOp:
-        return in_place_of(op, ReduceOp, op.x, **_with(values, {"axes": tuple(range(len(found.source)))}))
-    rest = [a for i, a in enumerate(found.key) if i not in axes]
-    if values["keepdims"] or rest != sorted(rest):
-        return None
-    return in_place_of(op, ReduceOp, op.x, **_with(values, {"axes": tuple(sorted(found.key[i] for i in axes))}))
+    return None if axes is None else in_place_of(op, ReduceOp, op.x, **_with(values, {"axes": axes}))
 
 
 def _with(values: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:

@@ -77,7 +77,7 @@ func.func @used_elsewhere(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3x2xf
   func.return %r, %e : tensor<2x3xf32>, tensor<3x2xf32>
 }
 
-// Branches that meet again, as those of a residual network: what enters and leaves otherwise is transposed.
+// Branches that meet again, as those of a residual network: what enters and leaves otherwise is transposed, and a sum is one over the other axis.
 // CHECK-LABEL: func.func @branches
 // CHECK-SAME:    (%[[X:.*]]: tensor<2x3xf32>, %[[Y:.*]]: tensor<3x2xf32>, %[[W:.*]]: tensor<3x3xf32>)
 // CHECK-NEXT:    %[[U:.*]] = ptir.transpose %[[Y]] perm = [1, 0] : tensor<3x2xf32> -> tensor<2x3xf32>
@@ -87,9 +87,9 @@ func.func @used_elsewhere(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3x2xf
 // CHECK-NEXT:    %[[Q:.*]] = ptir.dot_general %[[B]], %[[W]]
 // CHECK-NEXT:    %[[C:.*]] = ptir.add %[[Q]], %[[B]] : tensor<2x3xf32>
 // CHECK-NEXT:    %[[T:.*]] = ptir.transpose %[[C]] perm = [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
-// CHECK-NEXT:    %[[R:.*]] = ptir.reduce %[[T]] kind = sum axes = [1]
-// CHECK-NEXT:    func.return %[[R]]
-func.func @branches(%x: tensor<2x3xf32>, %y: tensor<3x2xf32>, %w: tensor<3x3xf32>) -> tensor<3xf32> {
+// CHECK-NEXT:    %[[R:.*]] = ptir.reduce %[[C]] kind = sum axes = [0]
+// CHECK-NEXT:    func.return %[[R]], %[[T]]
+func.func @branches(%x: tensor<2x3xf32>, %y: tensor<3x2xf32>, %w: tensor<3x3xf32>) -> (tensor<3xf32>, tensor<3x2xf32>) {
   %x1 = ptir.transpose %x perm = [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
   %a = ptir.add %x1, %y : tensor<3x2xf32>
   %a1 = ptir.transpose %a perm = [1, 0] : tensor<3x2xf32> -> tensor<2x3xf32>
@@ -101,7 +101,7 @@ func.func @branches(%x: tensor<2x3xf32>, %y: tensor<3x2xf32>, %w: tensor<3x3xf32
   %q1 = ptir.transpose %q perm = [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
   %c = ptir.add %q1, %b : tensor<3x2xf32>
   %r = ptir.reduce %c kind = sum axes = [1] keepdims = false : tensor<3x2xf32> -> tensor<3xf32>
-  func.return %r : tensor<3xf32>
+  func.return %r, %c : tensor<3xf32>, tensor<3x2xf32>
 }
 
 // One transpose goes away and one would come in.
@@ -126,23 +126,28 @@ func.func @reshapes_cancel(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   func.return %r : tensor<2x3xf32>
 }
 
-// A maximum of a transpose is one over the other axis; a sum of floats would round otherwise.
+// A maximum of a transpose is one over the other axis; so is a sum of floats, unless they would be added up in another order.
 // CHECK-LABEL: func.func @reductions
 // CHECK-SAME:    (%[[X:.*]]: tensor<2x3x4xf32>)
 // CHECK-NEXT:    %[[E:.*]] = ptir.exp %[[X]] : tensor<2x3x4xf32>
 // CHECK-NEXT:    %[[M:.*]] = ptir.reduce %[[E]] kind = max axes = [1] keepdims = false : tensor<2x3x4xf32> -> tensor<2x4xf32>
-// CHECK-NEXT:    %[[U:.*]] = ptir.transpose %[[X]] perm = [1, 0, 2]
-// CHECK-NEXT:    %[[F:.*]] = ptir.exp %[[U]]
-// CHECK-NEXT:    %[[S:.*]] = ptir.reduce %[[F]] kind = sum axes = [0] keepdims = false
-// CHECK-NEXT:    func.return %[[M]], %[[S]]
-func.func @reductions(%x: tensor<2x3x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+// CHECK-NEXT:    %[[F:.*]] = ptir.exp %[[X]] : tensor<2x3x4xf32>
+// CHECK-NEXT:    %[[S:.*]] = ptir.reduce %[[F]] kind = sum axes = [1] keepdims = false
+// CHECK-NEXT:    %[[V:.*]] = ptir.transpose %[[X]] perm = [1, 0, 2]
+// CHECK-NEXT:    %[[G:.*]] = ptir.exp %[[V]]
+// CHECK-NEXT:    %[[Q:.*]] = ptir.reduce %[[G]] kind = sum axes = [0, 1] keepdims = false
+// CHECK-NEXT:    func.return %[[M]], %[[S]], %[[Q]]
+func.func @reductions(%x: tensor<2x3x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<4xf32>) {
   %t = ptir.transpose %x perm = [1, 0, 2] : tensor<2x3x4xf32> -> tensor<3x2x4xf32>
   %e = ptir.exp %t : tensor<3x2x4xf32>
   %m = ptir.reduce %e kind = max axes = [0] keepdims = false : tensor<3x2x4xf32> -> tensor<2x4xf32>
   %u = ptir.transpose %x perm = [1, 0, 2] : tensor<2x3x4xf32> -> tensor<3x2x4xf32>
   %f = ptir.exp %u : tensor<3x2x4xf32>
   %s = ptir.reduce %f kind = sum axes = [0] keepdims = false : tensor<3x2x4xf32> -> tensor<2x4xf32>
-  func.return %m, %s : tensor<2x4xf32>, tensor<2x4xf32>
+  %v = ptir.transpose %x perm = [1, 0, 2] : tensor<2x3x4xf32> -> tensor<3x2x4xf32>
+  %g = ptir.exp %v : tensor<3x2x4xf32>
+  %q = ptir.reduce %g kind = sum axes = [0, 1] keepdims = false : tensor<3x2x4xf32> -> tensor<4xf32>
+  func.return %m, %s, %q : tensor<2x4xf32>, tensor<2x4xf32>, tensor<4xf32>
 }
 
 // CHECK-LABEL: func.func @maximum_of_views
