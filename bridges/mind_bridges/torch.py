@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 from mind_dialect.errors import error
 from mind_dialect.ptir.types import is_dim_name
 from mind_passes.shape.specialize import rename_dims
+from mind_runtime.collector import collector_paused
 from mind_translate.fx.graph import size_of
 
 from .torch_compile import compiled
@@ -50,17 +51,18 @@ def from_torch(model: Any, *args: Any, dynamic: Any = None, **kwargs: Any) -> Im
     calls: torch does not export its backward.
     """
     torch = require()
-    if isinstance(model, torch.export.ExportedProgram):
-        if args or kwargs or dynamic is not None:
-            raise error("E7001", "an exported program has its arguments already, expected none", option="args")
-        program = model
-    else:
-        with _custom_functions_named(model):
-            program = exported(model, args, kwargs, dynamic)
-    found = read_program(program)
-    if dynamic is not None:
-        rename_dims(found.module, _dim_names(program, model, args, kwargs, dynamic))
-    return Imported(found.module, {name: as_array(tensor, name) for name, tensor in found.weights.items()})
+    with collector_paused():  # torch keeps most of what it allocates, and each collection walks all of its modules
+        if isinstance(model, torch.export.ExportedProgram):
+            if args or kwargs or dynamic is not None:
+                raise error("E7001", "an exported program has its arguments already, expected none", option="args")
+            program = model
+        else:
+            with _custom_functions_named(model):
+                program = exported(model, args, kwargs, dynamic)
+        found = read_program(program)
+        if dynamic is not None:
+            rename_dims(found.module, _dim_names(program, model, args, kwargs, dynamic))
+        return Imported(found.module, {name: as_array(tensor, name) for name, tensor in found.weights.items()})
 
 
 def _dim_names(program: Any, model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic: Any) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,27 @@ class Scaled(nn.Module):
 def test_weights_of_fp8(dtype: Any) -> None:
     model, x = Scaled(dtype), torch.randn(3, 8)
     close(results(from_torch(model, x), "numpy", x)[0], model(x), 1e-5)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_no_garbage_is_collected_while_a_model_is_imported(fails: bool) -> None:
+    collects: list[bool] = []
+
+    class Model(nn.Module):
+        def forward(self, x: Any) -> Any:
+            collects.append(gc.isenabled())
+            if fails:
+                raise ValueError("no value")
+            return x + 1
+
+    if fails:
+        with pytest.raises(MindError, match="no value"):
+            from_torch(Model(), torch.ones(3))
+    else:
+        from_torch(Model(), torch.ones(3))
+    assert collects
+    assert not any(collects)
+    assert gc.isenabled()
 
 
 def test_an_exported_file_is_read(tmp_path: Path) -> None:
