@@ -1,7 +1,7 @@
 """
 Models of PyTorch on the native target, beside PyTorch, `torch.compile`, ONNX Runtime and OpenVINO.
 
-    python benchmarks/imported.py [--only GPT-2] [--batches 1,8] [--sides native torch] [--threads 2] [--rounds 7] [--write FILE]
+    python benchmarks/imported.py [--only GPT-2 ViT] [--batches 1,8] [--sides PyTorch] [--threads 2] [--rounds 7] [--write FILE]
 
 Each side is a process of its own. A round asks each of them in turn, so that the load of the machine meets all alike; of each
 round the ratios are taken, and their median and spread over rounds stand beside the ratio of the best calls. Results are
@@ -247,7 +247,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
-    parser.add_argument("--only", help="one model")
+    parser.add_argument("--only", nargs="+", metavar="MODEL", help="some models, in this order")
     parser.add_argument("--batches", help="those of each model, unless given")
     parser.add_argument("--sides", nargs="+", choices=PEERS, default=PEERS, help="peers of native code")
     parser.add_argument("--threads", type=int, default=2)
@@ -269,12 +269,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         absent=f"\n\nAbsent, as their packages are: {', '.join(missing)}." if missing else "",
         columns=line(columns) + line(["---"] * len(columns)).rstrip(),
     )
-    for name in [given.only] if given.only else MODELS:
+    for name in given.only or MODELS:
         for batch in map(int, given.batches.split(",")) if given.batches else MODELS[name][2]:
             found = row(name, batch, sides, given.rounds, given.threads)
             print(found, end="", flush=True)
             text += found
-    given.write.write_text(text, encoding="utf-8")
+            given.write.write_text(text, encoding="utf-8")  # a row takes minutes: what is measured stays
     return 0
 
 
