@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Container, Generator, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import LocationAttr, StringAttr, UnitAttr, UnknownLoc
@@ -212,7 +213,31 @@ class NativePlan(Values, ABC):
         return target
 
     def group(self, ops: Sequence[PtirOp], results: Sequence[SSAValue]) -> None:
-        """Append ops that groups can hold as one group with some results."""
+        """
+        Append ops that groups can hold as one group with some results.
+
+        What little depends on fixed inputs alone is computed once for all calls, as packing is: result by result.
+        """
+        views = [self.view(value) for op in ops for value in op.operands if value.owner not in ops]
+        if not self._is_fixed(ops, results, views):
+            self._group(ops, results)
+            return
+        for value in results:
+            with self.packing(views, self._bytes(value)):
+                self._group(_needed(ops, value), [value])
+
+    def _is_fixed(self, ops: Sequence[PtirOp], results: Sequence[SSAValue], views: Sequence[View]) -> bool:
+        """Return whether elementwise ops read inputs that are the same in each call, and results are small."""
+        buffers = [v.base for v in views if isinstance(v.base, Buffer)]
+        fails = any(op.can_fail() for op in ops) or any(v.lookups for v in views)
+        if fails or any(isinstance(op, ptir.ReduceOp) for op in ops) or sum(map(self._bytes, results)) > self.host.l1_bytes:
+            return False
+        return bool(buffers) and self.packing_number is None and self.fixed.issuperset(buffers)
+
+    def _bytes(self, value: SSAValue) -> int:
+        return prod(self.shape(value)) * read_type(value.type).dtype.size
+
+    def _group(self, ops: Sequence[PtirOp], results: Sequence[SSAValue]) -> None:
         made = {r for op in ops for r in op.results}
         made_by: set[Operation] = set(ops)
         inner = [op for op in ops if not isinstance(op, ptir.ReduceOp)]
@@ -306,6 +331,15 @@ class NativePlan(Values, ABC):
     @abstractmethod
     def limited(self, step: NativeStep) -> Limited | None:
         """Return how sizes limit a kernel; None where none does."""
+
+
+def _needed(ops: Sequence[PtirOp], value: SSAValue) -> list[PtirOp]:
+    """Return the ops of a group, in their order, that one of its results depends on."""
+    values: set[SSAValue] = {value}
+    for op in reversed(ops):
+        if values.intersection(op.results):
+            values.update(op.operands)
+    return [op for op in ops if values.intersection(op.results)]
 
 
 def drop(block: Block, last: Operation | None) -> None:

@@ -126,6 +126,40 @@ def test_who_does_not_bind_packs_in_each_call() -> None:
     check(run(X, W, V), expected())
 
 
+def scaled(count: int = 40) -> Any:
+    """`x * (w + v) + tanh(w + v)`, where two vectors depend on weights alone, and `(x + w) * v`, where none does."""
+
+    def function(x: Any, w: Any, v: Any) -> Any:
+        def row(a: Any) -> Any:
+            return ptir.BroadcastToOp(a, result_shape=(7, count)).result
+
+        total = ptir.AddOp(w, v).result
+        first = ptir.AddOp(ptir.MulOp(x, row(total)), row(ptir.TanhOp(total).result))
+        return [first.result, ptir.MulOp(ptir.AddOp(x, row(w)), row(v)).result]
+
+    return program(f"f32[7,{count}] f32[{count}] f32[{count}]", function)
+
+
+@pytest.mark.usefixtures("ways")
+def test_what_little_depends_on_bound_weights_alone_is_computed_once() -> None:
+    for w, v in ((W[0], V[0]), (W[1], V[1])):
+        run = bound(scaled(), arg1=w, arg2=v)
+        assert once(run.program) == 2
+        for _ in range(2):
+            for found, wanted in zip(run(X), mind_runtime.compile(scaled(), target="native")(X, w, v), strict=True):
+                np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_allclose(run(X)[0], X * (w + v) + np.tanh(w + v), rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_large_or_returned_or_changes_is_computed_in_calls() -> None:
+    assert once(bound(scaled(1 << 14), arg1=normal(1 << 14), arg2=normal(1 << 14)).program) == 0
+    assert once(bound(scaled(), arg1=W[0]).program) == 0
+    assert once(mind_runtime.compile(scaled(), target="native")) == 0
+    run = bound(program("f32[7,40] f32[40]", lambda x, w: [ptir.NegOp(x).result, ptir.TanhOp(w).result]), arg1=W[0])
+    assert once(run.program) == 0
+    np.testing.assert_allclose(run(X)[1], np.tanh(W[0]), rtol=1e-6)
+
+
 @pytest.mark.usefixtures("ways")
 def test_convolutions() -> None:
     weights, x = normal(20, 20, 3, 3), normal(1, 9, 9, 20)
