@@ -23,13 +23,18 @@ SIZES = {"WIDTH": 32, "HEADS": 4, "LAYERS": 2, "TOKENS": 12, "WORDS": 50}
 
 
 def made(name: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
-    """A small model with random weights, and its argument."""
+    """
+    A small model with random weights, and its argument.
+
+    Where rounding decides whether a `relu` meets 0, gradients are those of either side. With seed 1 no one of ResNet-50 meets
+    less than 7e-7 of its greatest; with seed 0, one meets 6e-8.
+    """
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
     import imported_models
 
     for size, value in SIZES.items():
         monkeypatch.setattr(imported_models, size, value)
-    torch.manual_seed(0)
+    torch.manual_seed(1)
     make, argument, _ = imported_models.MODELS[name]
     model, x = make().eval(), argument(2)
     step = {"ResNet-18, half": 2, "ResNet-50": 7, "MobileNetV2": 7, "U-Net level": 4}.get(name, 1)

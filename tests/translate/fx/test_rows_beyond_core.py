@@ -159,6 +159,22 @@ ROWS: dict[str, Row] = {
         lambda x, w, b, m, v: torch.native_batch_norm(x, w, b, m.detach(), v.detach(), False, 0.1, 1e-5)[0],
         lambda: (normal(4, 3, 5), normal(3), normal(3), normal(3), normal(3).abs()),
     ),
+    **{
+        f"batch norm by running statistics, {name}": (
+            lambda x, w, b, m, v, has=has: F.batch_norm(x, m.detach(), v.detach(), w if has[0] else None, b if has[1] else None),
+            lambda x=x: (x(), *(normal(3).to(x().dtype) for _ in range(3)), normal(3).abs().to(x().dtype)),
+        )
+        for name, has, x in (
+            ("of images", (1, 1), lambda: normal(2, 3, 4, 5)),
+            ("channels last", (1, 1), lambda: normal(2, 3, 4, 5).to(memory_format=torch.channels_last)),
+            ("of a matrix", (1, 1), lambda: normal(7, 3)),
+            ("in f64", (1, 1), lambda: normal(2, 3, 5).double()),
+            ("in bf16", (1, 1), lambda: normal(2, 3, 5).bfloat16()),
+            ("without weights", (0, 1), lambda: normal(2, 3, 5)),
+            ("without biases", (1, 0), lambda: normal(2, 3, 5)),
+            ("without either", (0, 0), lambda: normal(2, 3, 5)),
+        )
+    },
     "indices of lower triangles": (lambda x: torch.tril_indices(3, 4, -1) + x.long().sum(), lambda: (normal(2),)),
     "extremes of nothing": (torch.fmax, lambda: (torch.zeros(0), torch.zeros(0))),
     "indices of triangles": (lambda x: torch.triu_indices(3, 4) + x.long().sum(), lambda: (normal(2),)),

@@ -92,12 +92,6 @@ def _group_norm(
     return _stated(to, call, [_affine(to, found, weight, bias, [1]), mean, scale])
 
 
-def _normalized(to: AtenConverter, x: SSAValue, mean: SSAValue, scale: SSAValue) -> SSAValue:
-    """`(x - mean) scale` for each channel."""
-    mean, scale = (to.place(v, [1], to.shape(x)) for v in (mean, scale))
-    return to.emit(ptir.MulOp, to.emit(ptir.SubOp, x, mean), scale)
-
-
 def _batch_norm_by(
     to: AtenConverter,
     call: Call,
@@ -109,11 +103,19 @@ def _batch_norm_by(
     momentum: float,
     epsilon: float,
 ) -> list[SSAValue | None]:
-    """By running statistics. The second and third result are empty."""
+    """
+    By running statistics: `x factor + offset`, both of which depend on parameters alone, as in torch.
+
+    The second and third result are empty.
+    """
     x = to.cast(x, wide(call.dtype))
     mean, variance = (to.cast(v, to.dtype(x)) for v in (mean, variance))
-    scale = to.emit(ptir.RsqrtOp, to.math(ptir.AddOp, variance, epsilon))
-    found = to.cast(_affine(to, _normalized(to, x, mean, scale), weight, bias, [1]), call.dtype)
+    factor = to.emit(ptir.RsqrtOp, to.math(ptir.AddOp, variance, epsilon))
+    if weight is not None:
+        factor = to.emit(ptir.MulOp, factor, to.cast(weight, to.dtype(x)))
+    offset = to.emit(ptir.MulOp, mean, factor)
+    offset = to.emit(ptir.NegOp, offset) if bias is None else to.emit(ptir.SubOp, to.cast(bias, to.dtype(x)), offset)
+    found = to.cast(_affine(to, x, factor, offset, [1]), call.dtype)
     return [found, *(None if spec is None else to.number(0, *spec) for spec in call.results[1:])]
 
 

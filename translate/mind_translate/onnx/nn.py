@@ -160,8 +160,13 @@ def _batch_norm(to: OnnxConverter, node: Node) -> Values:
             to.plus(to.times(old, momentum), to.times(new, 1 - momentum)) for old, new in zip(held, (mean, variance), strict=True)
         ]
     inverse = to.emit(ptir.RsqrtOp, to.plus(variance, node.float("epsilon", 1e-5)))
-    gain, shift, centre = (to.along(v, channel, rank) for v in (to.times(inverse, to.cast(gamma, to.dtype(inverse))), beta, mean))
-    found = to.plus(to.times(to.minus(to.cast(x, to.dtype(centre)), centre), gain), to.cast(shift, to.dtype(centre)))
+    gain, shift = to.times(inverse, to.cast(gamma, to.dtype(inverse))), to.cast(beta, to.dtype(mean))
+    wide = to.cast(x, to.dtype(mean))
+    if running:
+        wide = to.minus(wide, to.along(mean, channel, rank))
+    else:  # both vectors then depend on parameters alone
+        shift = to.minus(shift, to.times(mean, gain))
+    found = to.plus(to.times(wide, to.along(gain, channel, rank)), to.along(shift, channel, rank))
     return [to.cast(found, to.dtype(x)), *running]
 
 
