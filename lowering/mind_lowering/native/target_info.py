@@ -15,6 +15,8 @@ from mind_dialect.ptir.types import BF16, F16, F32, F64, Kind, PtirDType
 
 LINE = 64
 """Bytes of a line of the caches, on machines that we know."""
+WAYS = 8
+"""Lines of a first-level cache that share a place, on machines that we know."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from mind_dialect import ptir
 from mind_dialect.elements import Number
 from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import PtirDType, TensorSpec, read_type, tensor_type
+from mind_dialect.ptir.types import Kind, PtirDType, TensorSpec, read_type, tensor_type
 from mind_dialect.ptir_shapes import UNKNOWN
 
 OpT = TypeVar("OpT", bound=ptir.PtirOp)
@@ -105,6 +105,11 @@ def axes_of_reduction(op: ptir.ReduceOp) -> tuple[int, ...]:
     """Return the axes of a reduction, counted from 0, in order."""
     rank = len(spec_of(op.x).shape)
     return tuple(sorted(a % rank for a in op.values()["axes"]))
+
+
+def is_exact(op: ptir.ReduceOp) -> bool:
+    """Return whether the order in which a reduction meets its elements does not matter."""
+    return op.values()["kind"] not in ("sum", "prod") or spec_of(op.x).dtype.kind in (Kind.SIGNED, Kind.UNSIGNED)
 
 
 def accumulator(op: ptir.PtirOp) -> PtirDType:

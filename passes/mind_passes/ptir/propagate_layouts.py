@@ -26,9 +26,10 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, BroadcastToOp, ConstantOp, PtirOp, ReduceOp, ReshapeOp, TransposeOp
-from mind_dialect.ptir.types import Kind, tensor_type
+from mind_dialect.ptir.types import tensor_type
+from mind_dialect.shapes.structural import inverse_permutation
 
-from .building import axes_of_reduction, constant, in_place_of, insert_new, is_plain, of_one_shape, spec_of, substitute
+from .building import axes_of_reduction, constant, in_place_of, insert_new, is_exact, is_plain, of_one_shape, spec_of, substitute
 from .failing import is_marked
 
 Shape = tuple[int, ...]
@@ -104,16 +105,6 @@ def perm_of(view: Operation) -> Shape | None:
     return tuple(cast(Sequence[int], view.values()["perm"]))
 
 
-def inverse(perm: Sequence[int]) -> Shape:
-    """The permutation that undoes another."""
-    return tuple(sorted(range(len(perm)), key=perm.__getitem__))
-
-
-def is_exact(op: ReduceOp) -> bool:
-    """Return whether the order in which a reduction meets its elements does not matter."""
-    return op.values()["kind"] not in ("sum", "prod") or spec_of(op.x).dtype.kind in (Kind.SIGNED, Kind.UNSIGNED)
-
-
 def axes_before(op: Operation, perm: Sequence[int]) -> Shape | None:
     """
     Return the axes that a reduction of a value which is transposed by `perm` reduces of that value as it is before.
@@ -139,11 +130,11 @@ def _change(region: _Region) -> bool:
     users: Users = {op.results[0]: [u.operation for u in op.results[0].uses if u.operation not in own] for op in region.ops}
     befores = {value: perm for value in inputs if (perm := _view(value)) is not None}
     afters = [perm for found in users.values() for user in found if (perm := perm_of(user)) is not None]
-    votes = Counter([*befores.values(), *map(inverse, afters)])
-    if not afters or not votes:
+    votes = Counter([*befores.values(), *map(inverse_permutation, afters)])
+    if not afters:
         return False
     perm = max(votes, key=votes.__getitem__)
-    cancelled = sum(inverse(after) == perm for after in afters)
+    cancelled = sum(inverse_permutation(after) == perm for after in afters)
     dying = {value for value in befores if all(u.operation in own for u in value.uses)}
     removed = sum(befores[value] == perm for value in dying)
     added = sum(befores.get(v) != perm and v not in dying and not can_repeat(v, TransposeOp) for v in inputs)
@@ -156,7 +147,7 @@ def _change(region: _Region) -> bool:
 
 def _rebuild(region: _Region, inputs: Sequence[SSAValue], perm: Shape, users: Users) -> None:
     """Replace a region by the same ops before a transpose by `perm`."""
-    block, became, undo = region.block, dict[SSAValue, SSAValue](), inverse(perm)
+    block, became, undo = region.block, dict[SSAValue, SSAValue](), inverse_permutation(perm)
     shape = tuple(region.shape[axis] for axis in undo)
     first = {value: op for op in reversed(region.ops) for value in op.operands}
     for value in inputs:

@@ -44,9 +44,9 @@ from mind_dialect.ptir import (
 )
 from mind_dialect.ptir.types import tensor_type
 
-from .building import axes_of_reduction, in_place_of, insert_new, is_plain, spec_of, substitute
+from .building import axes_of_reduction, in_place_of, insert_new, is_exact, is_plain, spec_of, substitute
 from .failing import is_marked
-from .propagate_layouts import axes_before, can_repeat, is_elementwise, is_exact, propagate_layouts, rebuilt, repeat
+from .propagate_layouts import axes_before, can_repeat, is_elementwise, propagate_layouts, rebuilt, repeat
 from .rewrites.contraction import renamed
 
 MOST_USES = 8

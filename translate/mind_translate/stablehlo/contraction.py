@@ -17,6 +17,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir.legal import accumulators
 from mind_dialect.ptir.types import I1, SI32, PtirDType
 from mind_dialect.ptir_shapes import Dims
+from mind_dialect.shapes.structural import inverse_permutation
 
 from ..landing import INTEGER_KINDS
 from ..unsupported import Refused
@@ -174,17 +175,7 @@ def convolution(to: StablehloConverter, op: ForeignOp, x: SSAValue, y: SSAValue,
         feature_group_count=groups,
         **properties,
     )
-    return to.transpose(to.cast(z, op.dtype) if truths else z, _inverse(of_z))
-
-
-def _inverse(perm: Sequence[int]) -> list[int]:
-    """
-    The permutation that undoes another.
-
-    >>> _inverse((2, 0, 1))
-    [1, 2, 0]
-    """
-    return sorted(range(len(perm)), key=lambda i: perm[i])
+    return to.transpose(to.cast(z, op.dtype) if truths else z, inverse_permutation(of_z))
 
 
 def _batch_groups(to: StablehloConverter, op: ForeignOp, x: SSAValue, groups: int) -> SSAValue:

@@ -33,7 +33,7 @@ from ..products.kernels import ProductStep, add_matrices
 from ..products.product import TOTALS, Product
 from ..reasons import rounded_each_step, unsupported
 from ..slides import Slide
-from ..target_info import LINE, TargetInfo
+from ..target_info import LINE, WAYS, TargetInfo
 from ..views import Buffer, Use, View, broadcast, filled, literal_of, whole, window
 from .blocks import in_blocks
 from .convolution import Convolution, ConvolutionStep, choose, is_long
@@ -41,8 +41,6 @@ from .phases import Phase, phases_of, why_no_phases
 
 FEW_TILES = 8
 """So many tiles at most read weights where they lie."""
-FEW_CHANNELS = 8
-"""So many channels at most are read where each lies far from the next: sets of a first cache hold about as many lines."""
 Follow = Callable[[Sequence[View]], Epilogue]
 """Builder of an epilogue, given the views that it needs in the axes that results are computed in."""
 Append = Callable[[Builder, ptir.ConvolutionOp, Sequence[View], Follow], None]
@@ -187,7 +185,7 @@ def _image(build: Builder, op: ptir.ConvolutionOp) -> View:
     side by side, as those of gradients of weights, are read as they are.
     """
     lhs = in_memory(build, op.lhs)
-    far = lhs.shape[-1] > FEW_CHANNELS and 1 not in (lhs.strides[0], lhs.strides[-1]) and lhs.strides[-1] != 0
+    far = lhs.shape[-1] > WAYS and 1 not in (lhs.strides[0], lhs.strides[-1]) and lhs.strides[-1] != 0
     return build.copied(op.lhs, lhs) if far and not is_long(op) else lhs
 
 

@@ -9,7 +9,7 @@ from math import prod
 
 from mind_dialect.ptir.types import Kind, PtirDType
 
-from ..target_info import LINE, TargetInfo
+from ..target_info import LINE, WAYS, TargetInfo
 from ..views import View
 from .words import Words, by_words, words_of
 
@@ -19,8 +19,6 @@ MANY_ROWS = 192
 """More rows are cut into blocks that are units of work: fewer stay in cache while panels of columns pass by."""
 MOST_DOT_ROWS = 4
 """So many rows at most are multiplied with rows of the other operand by dot products."""
-WAYS = 8
-"""Lines of a first-level cache that share a place, on machines that we know."""
 MOST_BANDS, LEAST_BAND, BAND_BYTES = 32, 48, 128 << 10
 """Most bands of rows, and the least rows and bytes of each: no time is lost where one begins."""
 LIMITED_TILES = (1, 2)

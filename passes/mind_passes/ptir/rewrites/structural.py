@@ -18,7 +18,7 @@ from mind_dialect.extents.dims import add_dims, sub_dims
 from mind_dialect.ptir.types import Kind
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims, holds
 
-from ..building import Found, in_place_of, literal_of, spec_of, stands_for
+from ..building import Found, in_place_of, is_exact, literal_of, spec_of, stands_for
 
 SMALL_VECTOR = 64
 """Start vectors of dynamic slices have one entry per dimension; longer ones are not read."""
@@ -237,9 +237,8 @@ def reduce_of_reduce(op: ptir.ReduceOp) -> Found:
         return None
     values, first = op.values(), inner.values()
     dtypes = {spec_of(v).dtype for v in (inner.x, inner.result, op.result)}
-    exact = values["kind"] not in ("sum", "prod") or spec_of(op.x).dtype.kind in (Kind.SIGNED, Kind.UNSIGNED)
     plain = {(v["accum_dtype"], v["out_dtype"], v["kind"], v["keepdims"]) for v in (values, first)}
-    if not exact or len(dtypes) > 1 or plain != {(None, None, values["kind"], values["keepdims"])}:
+    if not is_exact(op) or len(dtypes) > 1 or plain != {(None, None, values["kind"], values["keepdims"])}:
         return None
     done: Sequence[int] = first["axes"]
     left = [a for a in range(len(_shape(inner.x))) if values["keepdims"] or a not in done]
