@@ -20,6 +20,7 @@ from mind_dialect.elements import Number
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp, bitcast_ops
 from mind_dialect.ptir.types import I1, SI8, SI32, SI64, Kind, PtirDType, TensorSpec, read_type
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
+from mind_dialect.shapes import inverse_permutation
 
 from .unsupported import Refused
 
@@ -169,7 +170,7 @@ class Lander:
             front = [axis, *(i for i in range(rank) if i != axis)]
             rows = range(start, limit, stride)
             taken = self.emit(ptir.TakeOp, self.transpose(x, front), self.constant(SI64, (len(rows),), rows))
-            x = self.transpose(taken, [front.index(i) for i in range(rank)])
+            x = self.transpose(taken, inverse_permutation(front))
         return x
 
     def part(self, x: SSAValue, axis: int, start: int, limit: int, stride: int = 1) -> SSAValue:

@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 from mind_dialect.errors import MindError, error
+from mind_dialect.shapes import inverse_permutation
 
 from .formats import Array, Ints, format_of
 from .reduction import Reductions
@@ -123,7 +124,7 @@ class Indexing(Reductions):
         self._check_windows(vectors, sizes, targets, shape)
         order = [*scatter_dims, *window_dims]
         places = self._window_places(vectors, sizes, targets, shape).reshape([updates.shape[a] for a in order])
-        return places.transpose([order.index(a) for a in range(len(order))]).reshape(-1), updates.reshape(-1)
+        return places.transpose(inverse_permutation(order)).reshape(-1), updates.reshape(-1)
 
     def _index_vectors(self, indices: Array, dim: int | None) -> Array:
         """The index vectors as the rows of one matrix, in row-major order."""

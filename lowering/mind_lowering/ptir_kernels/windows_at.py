@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from mind_dialect.shapes import inverse_permutation
+
 from .formats import Array, Ints
 from .indexing import GATHER, SCATTER, Indexing, broken_promise, out_of_bounds
 
@@ -69,7 +71,7 @@ class WindowsAt(Indexing):
             found = self.full(places.shape, 0, x.dtype)
         found = found.reshape((*outer, *kept))
         order = _windows_last(windows, len(outer) + len(kept))
-        return self.copy(found.transpose([order.index(d) for d in range(len(order))]))
+        return self.copy(found.transpose(inverse_permutation(order)))
 
     def scatter_windows(self, x: Array, indices: Array, updates: Array, *, kind: str, **values: Any) -> Array:
         """`x` with windows of `updates` combined in, in row-major order of the updates."""
@@ -112,7 +114,7 @@ class WindowsAt(Indexing):
             self._check_starts(starts, sizes, dims.targets, shape, SCATTER)
         places, inside = self._places_of(starts, sizes, shape)
         order = _windows_last(windows, update_rank)
-        back = [order.index(d) for d in range(update_rank)]
+        back = inverse_permutation(order)
         arranged = [updates.shape[d] for d in order]
         places = places.reshape(arranged).transpose(back).reshape(-1)
         values = updates.reshape(-1)

@@ -13,6 +13,7 @@ from mind_dialect import ptir
 from mind_dialect.extents.dims import add_dims
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import BF16, F16, F32, PtirDType, read_type
+from mind_dialect.shapes import inverse_permutation
 from mind_passes.ptir.expand_narrow import WIDE
 
 from ..ptir_kernels.formats import array_dtype
@@ -150,7 +151,7 @@ def _layer_norm(b: OnnxBuilder, op: ptir.LayerNormOp, x: list[str]) -> str:
         return b("LayerNormalization", *x, axis=-1, epsilon=values["epsilon"])
     there = [*(a for a in range(rank) if a != axis), axis]
     found = b("LayerNormalization", b("Transpose", x[0], perm=there), *x[1:], axis=-1, epsilon=values["epsilon"])
-    return b("Transpose", found, perm=[there.index(a) for a in range(rank)])
+    return b("Transpose", found, perm=inverse_permutation(there))
 
 
 def _concat(b: OnnxBuilder, op: ptir.ConcatOp, x: list[str]) -> str:

@@ -9,6 +9,7 @@ from mind_dialect.call_providers import provided
 from mind_dialect.extents.dims import mul_dims
 from mind_dialect.ptir.types import F32, tensor_type
 from mind_dialect.ptir_shapes import Dim
+from mind_dialect.shapes import inverse_permutation
 
 from ..ptir import construct as c
 from .rules import Flags, Row, Rule, Value, Values, after, again, by_loop, infers, rank, reshape_to, spread, spread_all
@@ -61,7 +62,7 @@ def quantized(op: ptir.QuantizationOp, xs: Values, flags: Flags, size: Dim) -> V
     if not infers(count, rest):
         return by_loop(op, xs, flags, size)
     forth = (0, a + 1, *(i for i in range(1, len(shape)) if i != a + 1))
-    back = [forth.index(i) for i in range(len(shape))]
+    back = inverse_permutation(forth)
     one = reshape_to(c.transpose(x, forth), (count, *rest))
     vectors = [reshape_to(p, (count,)) for p in parameters]
     values = {name: v for name, v in op.values().items() if name != "axis"}

@@ -18,6 +18,7 @@ from xdsl.ir import SSAValue
 from mind_dialect import ptir
 from mind_dialect.ptir.types import F32, F64, I1, SI64, Kind, PtirDType, TensorSpec
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
+from mind_dialect.shapes import inverse_permutation
 
 from ..landing import INTEGER_KINDS, Lander
 from ..unsupported import Refused
@@ -169,10 +170,10 @@ class AtenConverter(Lander):
             count = self.math(ptir.MaximumOp, self.math(ptir.SubOp, count, float(less)), 0.0)
         return self.emit(ptir.DivOp, total, self.broadcast(count, self.shape(total)))
 
-    def front(self, x: SSAValue, first: Sequence[int]) -> tuple[SSAValue, list[int]]:
+    def front(self, x: SSAValue, first: Sequence[int]) -> tuple[SSAValue, tuple[int, ...]]:
         """`x` with some axes in front, and the permutation that takes them back."""
         perm = [*first, *(i for i in range(len(self.shape(x))) if i not in first)]
-        return self.transpose(x, perm), [perm.index(i) for i in range(len(perm))]
+        return self.transpose(x, perm), inverse_permutation(perm)
 
     def wrapped(self, indices: SSAValue, size: Dim) -> SSAValue:
         """Indices, of which negative ones count from the end."""

@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 from mind_dialect import ptir
 from mind_dialect.ptir.types import F32, F64, Kind, PtirDType, TensorSpec
 from mind_dialect.ptir_shapes import Dims
+from mind_dialect.shapes import inverse_permutation
 
 from ..attention import attention, band
 from ..unsupported import Refused
@@ -223,7 +224,7 @@ def _transform(to: AtenConverter, x: SSAValue, kind: str, dims: Sequence[int], l
     size = math.prod(lengths)
     divided = size if kind in ("ifft", "irfft") else 1
     factor = divided / (1, math.sqrt(size), size)[norm]
-    return to.scaled(to.transpose(found, [perm.index(i) for i in range(rank)]), factor)
+    return to.scaled(to.transpose(found, inverse_permutation(perm)), factor)
 
 
 def _lengths(to: AtenConverter, x: SSAValue, dims: Sequence[int]) -> list[int]:

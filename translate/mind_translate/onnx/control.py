@@ -17,6 +17,7 @@ from xdsl.ir import SSAValue
 from mind_dialect import ptir
 from mind_dialect.errors import error
 from mind_dialect.ptir.types import SI64, read_type
+from mind_dialect.shapes import inverse_permutation
 
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow, Scope, Values
@@ -178,7 +179,7 @@ def _turned(to: OnnxConverter, x: SSAValue, axis: int, backwards: int, *, out: b
     axis = axis_of(axis, rank)
     x = to.emit(ptir.ReverseOp, x, axes=(0 if out else axis,)) if backwards else x
     order = [axis, *(i for i in range(rank) if i != axis)]
-    return to.transpose(x, [order.index(i) for i in range(rank)] if out else order)
+    return to.transpose(x, inverse_permutation(order) if out else order)
 
 
 CONTROL: dict[str, OnnxRow | Refused] = {"If": _if, "Loop": _loop, "Scan": _scan}

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from mind_dialect import ptir
 from mind_dialect.errors import error
 from mind_dialect.ptir.types import F32, SI64
+from mind_dialect.shapes import inverse_permutation
 
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow, Values
@@ -203,7 +204,7 @@ def _dft(to: OnnxConverter, node: Node) -> SSAValue:
     order = [*(i for i in range(rank - 1) if i != axis), axis]
     z = to.transpose(to.emit(ptir.ComplexOp, real, imag), order)
     z = to.emit(ptir.FftOp, z, kind="ifft" if inverse else "fft", lengths=(length,))
-    z = to.transpose(z, [order.index(i) for i in range(rank - 1)])
+    z = to.transpose(z, inverse_permutation(order))
     if one_sided:
         z = to.part(z, axis, 0, length // 2 + 1)
     both = [to.reshape(to.emit(op, z), (*to.shape(z), 1)) for op in (ptir.RealOp, ptir.ImagOp)]

@@ -15,6 +15,7 @@ from mind_dialect import ptir
 from mind_dialect.errors import brief, error
 from mind_dialect.ptir.types import I1, SI64
 from mind_dialect.ptir_shapes import UNKNOWN, Dim
+from mind_dialect.shapes import inverse_permutation
 
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow, Values
@@ -201,7 +202,7 @@ def taken(to: OnnxConverter, x: SSAValue, axis: int, places: Any) -> SSAValue:
     order = [axis, *(i for i in range(rank) if i != axis)]
     index = to.array_constant(np.asarray(places, np.int64))
     rows = to.emit(ptir.TakeOp, to.transpose(x, order), index)
-    return to.transpose(rows, [order.index(i) for i in range(rank)])
+    return to.transpose(rows, inverse_permutation(order))
 
 
 def _tile(to: OnnxConverter, node: Node) -> SSAValue:

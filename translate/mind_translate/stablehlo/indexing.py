@@ -20,6 +20,7 @@ from mind_dialect.errors import error
 from mind_dialect.ptir.types import I1, SI32, SI64, Kind, PtirDType, tensor_type
 from mind_dialect.ptir.windows_at import GATHER_DIMS, SCATTER_DIMS
 from mind_dialect.ptir_shapes import Dims
+from mind_dialect.shapes import inverse_permutation
 
 from ..unsupported import Refused
 from .converter import StablehloConverter, StablehloRow, Values
@@ -137,7 +138,7 @@ def gathered(to: StablehloConverter, op: ForeignOp, slices: Sequence[int]) -> SS
     if mapped == collapsed == (0,) and not batching and tuple(slices[1:]) == tuple(sizes[1:]):
         rows = to.emit(ptir.TakeOp, x, to.clamp(starts.component(0), 0, sizes[0] - 1))
         order = [*batch, *offset]
-        return to.transpose(rows, [order.index(i) for i in range(len(result))])
+        return to.transpose(rows, inverse_permutation(order))
     strides, parts = _strides(sizes), list[SSAValue]()
     for j, d in enumerate(mapped):
         start = to.clamp(starts.component(j), 0, sizes[d] - slices[d])

@@ -17,6 +17,7 @@ from mind_dialect.ptir import DotGeneralOp, RaggedDotOp
 from mind_dialect.ptir.legal import accumulators
 from mind_dialect.ptir.types import F32, PtirDType, tensor_type
 from mind_dialect.ptir_shapes.dims import axes
+from mind_dialect.shapes import inverse_permutation
 
 from ...ptir.construct import Value, cast, dims, make, spec, transpose
 from ..walks import ForwardRow, Row
@@ -84,7 +85,7 @@ def plan(own: tuple[int, Axes, Axes], other: tuple[int, Axes, Axes], side: int) 
     summed = tuple(partner[a] for a in sorted(other_summed))
     g_second = (*own_batch, *summed, *own_free) == tuple(range(own_rank))
     before = (*own_batch, *own_free, *summed)
-    permutation = tuple(before.index(a) for a in range(own_rank))
+    permutation = inverse_permutation(before)
     return Plan(g_second, tuple(range(first, first + len(other_free))), other_free, tuple(range(count)), other_batch, permutation)
 
 

@@ -12,6 +12,7 @@ from mind_dialect.errors import MindError, error
 from mind_dialect.ptir import IotaOp, ReshapeOp, ScatterAddOp, TakeOp
 from mind_dialect.ptir.types import SI64, tensor_type
 from mind_dialect.ptir_shapes import Dims, axes
+from mind_dialect.shapes import inverse_permutation
 
 from ...ptir.construct import Value, add, broadcast, cast, dims, full, make, mul, reshape, scalar, spec, transpose
 from ...ptir.parts import AxisSlice, window
@@ -28,7 +29,7 @@ def gather_windows(op: ScatterAddOp, g: SSAValue) -> Value:
         scatter_dims = [d for d in range(len(updates)) if d not in window_dims]
         order = [*scatter_dims, *window_dims]
         rows = make(TakeOp, g, op.indices, type=tensor_type(spec(g).dtype, tuple(dims(op.updates)[d] for d in order)))
-        return transpose(rows, [order.index(d) for d in range(len(updates))])
+        return transpose(rows, inverse_permutation(order))
     row = ReshapeOp(g, new_shape=(-1,))
     return make(TakeOp, row, places(op), type=op.updates.type)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation, SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.shapes import inverse_permutation
 
 from ..building import fill, spec_of
 from .region import Region
@@ -58,7 +59,7 @@ class Rows:
         layout, out = (*batch, row, width), self.attend.results[0]
         if self.delta is None:
             if layout != tuple(range(rank)):
-                out = self._made(ptir.TransposeOp(out, perm=tuple(layout.index(a) for a in range(rank))))
+                out = self._made(ptir.TransposeOp(out, perm=inverse_permutation(layout)))
             wide = spec_of(self.region.forward.exponential.result).dtype
             given = [v if spec_of(v).dtype is wide else self._made(ptir.CastOp(v, dtype=wide.name)) for v in (adjoint.lhs, out)]
             self.delta = self._made(ptir.ReduceOp(self._made(ptir.MulOp(*given)), kind="sum", axes=(width,), keepdims=True))
