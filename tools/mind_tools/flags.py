@@ -41,6 +41,7 @@ PASS_ALIASES = {
     "ptir-expand-narrow": "mind-ptir-expand-narrow",
     "ptir-expand-norms": "mind-ptir-expand-norms",
     "ptir-unroll-axes": "mind-ptir-unroll-axes",
+    "ptir-tile-batch": "mind-ptir-tile-batch",
     "ptir-move-casts": "mind-ptir-move-casts",
     "ptir-absorb-views": "mind-ptir-absorb-views",
     "ptir-split-products": "mind-ptir-split-products",

@@ -75,6 +75,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-ptir-expand-narrow": _from("mind_passes.ptir.expand_narrow", "PtirExpandNarrowPass"),
     "mind-ptir-expand-norms": _from("mind_passes.fusion.expand_norms", "PtirExpandNormsPass"),
     "mind-ptir-unroll-axes": _from("mind_passes.fusion.unroll_axes", "PtirUnrollAxesPass"),
+    "mind-ptir-tile-batch": _from("mind_passes.fusion.tile_batch", "PtirTileBatchPass"),
     "mind-ptir-move-casts": _from("mind_passes.fusion.move_casts", "PtirMoveCastsPass"),
     "mind-ptir-absorb-views": _from("mind_passes.fusion.absorb_views", "PtirAbsorbViewsPass"),
     "mind-ptir-split-products": _from("mind_passes.fusion.split", "PtirSplitProductsPass"),

@@ -159,6 +159,13 @@ for _row in PATTERNS:
     for _op in _row.ops:
         ROWS[_op].append(_row)
 
+
+def has_kernel(op: PtirOp, host: TargetInfo) -> bool:
+    """Return whether a row takes an op wherever its operands are."""
+    rows = [row for row in ROWS.get(type(op), ()) if row.is_total]
+    return any(row.unsupported is None or row.unsupported(op, host) is None for row in rows)
+
+
 FALLBACK: dict[type[PtirOp], str] = {
     **dict.fromkeys((ptir.GatherWindowsOp, ptir.ScatterWindowsOp), "its dimension numbers are general"),
     ptir.FftOp: "NumPy has fast transforms",

@@ -129,6 +129,8 @@ class KernelPattern:
     """Return why a kind of machine cannot compute an op: rows that share the predicate are matched after one call of it."""
     is_general: bool = False
     """True if the row never costs less than the rows before it: it is matched only if none of them takes the op."""
+    is_total: bool = False
+    """True if the row takes each op that the machine can compute, wherever its operands are."""
 
 
 def choose(rows: Sequence[KernelPattern], op: PtirOp, operands: Operands, host: TargetInfo) -> Choice[KernelPattern] | Rejections:
@@ -177,7 +179,6 @@ def row(
     """Return a row for one op that reads its operands and writes its results once; `reason` says why it cannot."""
 
     def match(op: PtirOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
-        found = None if reason is None else reason(op, host)
-        return Match(moving([*op.operands, *op.results])) if found is None else Rejection(found)
+        return Match(moving([*op.operands, *op.results]))
 
-    return KernelPattern(name, (op,), match, lambda build, op, match: expand(build, op))
+    return KernelPattern(name, (op,), match, lambda build, op, match: expand(build, op), reason, is_total=True)

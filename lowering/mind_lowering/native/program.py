@@ -35,6 +35,7 @@ from mind_passes.fusion.fuse import fuse
 from mind_passes.fusion.fuse_convolutions import fuse_convolutions
 from mind_passes.fusion.rematerialize import rematerialize
 from mind_passes.fusion.select_scatters import select_scatters
+from mind_passes.fusion.tile_batch import tile_batch
 from mind_passes.fusion.unroll_axes import unroll_axes
 from mind_passes.fusion.wrap import is_pointwise_or_reduction
 from mind_passes.ptir.failing import forget_origins, mark_failing, unmark
@@ -59,6 +60,7 @@ from .extremes_gradient import is_extremes_gradient
 from .fusions import is_one_group
 from .grouping import uncomputed_members, why_not
 from .host import detect
+from .kernels import has_kernel
 from .lowered import Native
 from .memory import ALIGNMENT
 from .plan import PlannedFunction, memory_type
@@ -89,16 +91,16 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
     def computes(op: Operation) -> bool:
         return not_computed(op, host) is None
 
-    def has_kernel(op: PtirOp) -> bool:
+    def in_group(op: PtirOp) -> bool:
         return why_not(op, host) is None
 
     def is_norm_kernel(op: FusionOp) -> bool:
-        return all(has_kernel(o) for o in op.body.block.ops if isinstance(o, PtirOp) and is_pointwise_or_reduction(o))
+        return all(in_group(o) for o in op.body.block.ops if isinstance(o, PtirOp) and is_pointwise_or_reduction(o))
 
     def form_row_kernels(module: ModuleOp) -> None:
         for func in functions(module):
             if dynamic(func) is None:
-                form_rows(func, lambda op: is_row_kernel(op, host), has_kernel)
+                form_rows(func, lambda op: is_row_kernel(op, host), in_group)
 
     def rematerialize_large(module: ModuleOp) -> None:
         rematerialize(module, lambda op: _is_one_kernel(op, host), costs.are_cheap, least_bytes=host.l2_bytes)
@@ -115,6 +117,7 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-ptir-expand-norms", lambda module: expand_norms(module, is_norm_kernel)),
         Stage("mind-ptir-unroll-axes", simplified(unroll_axes)),
         Stage("mind-recognize-attention", lambda module: find_attention(module, host)),
+        Stage("mind-ptir-tile-batch", simplified(lambda module: tile_batch(module, lambda op: has_kernel(op, host)))),
         Stage("mind-ptir-fuse", fuse),
         Stage("mind-ptir-fuse-convolutions", fuse_convolutions),
         Stage("mind-ptir-form-rows", form_row_kernels),
