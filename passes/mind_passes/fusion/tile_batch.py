@@ -1,13 +1,13 @@
 """
 Run a part of a program over a batch example by example, where its intermediate values leave the caches.
 
-All layers of a network over 16 images write 77 MB for the next one to read, where one image has 5. A *region* is a set of ops of
-one block that treat each example by itself, as the table of `batch_axis.py` has them: with `n` examples in parts of `t`,
+A layer of MobileNetV2 writes 77 MB for 16 images, which the next layer reads, and 5 MB for one image. A *region* is a set of ops
+of one block that treat each example by itself, as listed in the table of `batch_axis.py`: with `n` examples in parts of `t`,
 
     f(x) = reshape(scan(parts(x), f)),    parts(x) = reshape(x, [n / t, t, ..])
 
-so each part goes through all ops of the region before the next one begins, and its values stay in the caches. The same numbers
-are computed in the same way; only sums whose kernel is chosen by extents may differ in their last bits.
+so each part goes through all ops of the region before the next one begins, and its values stay in the caches. Results are equal,
+except that sums whose kernel is chosen by extents may differ in their last bits.
 
 It is worth it where the traffic that is saved is more than what is repeated for each part:
 

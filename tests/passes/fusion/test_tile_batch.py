@@ -95,7 +95,7 @@ def values_of(module: ModuleOp, seed: int) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("examples", [4, 6, 7])
 @pytest.mark.parametrize("seed", range(6))
-def test_random_networks_keep_their_bits_on_numpy(seed: int, examples: int):
+def test_random_networks_on_numpy(seed: int, examples: int):
     module = Network(seed, examples).module()
     tiled = module.clone()
     assert tile_batch(tiled, limits=TINY)
