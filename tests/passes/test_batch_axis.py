@@ -15,7 +15,7 @@ import mind_runtime
 from mind_dialect.program import functions
 from mind_dialect.ptir import ConstantOp, IotaOp, PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import F32, read_type, tensor_type
-from mind_passes.ptir.batch_axis import CUT, TOGETHER, Cut, cut_of, part_of, part_shape
+from mind_passes.ptir.batch_axis import CUT, TOGETHER, Cut, cut_of, for_part, part_shape
 from ptir_batching_rows import ROWS, R, Row
 from ptir_oracle import samples
 from ptir_programs import module_of
@@ -120,7 +120,7 @@ def check(op: PtirOp, examples: int, cut: Cut) -> None:
             tensor_type(read_type(v.type).dtype, part_shape(v, parts)) if is_cut else v.type
             for v, is_cut in zip(op.operands, cut, strict=True)
         ]
-        made = part_of(op, Block(arg_types=types).args, parts)
+        made = for_part(op, Block(arg_types=types).args, parts)
         made.verify()
         sliced = [np.split(v, parts) if is_cut else [v] * parts for v, is_cut in zip(values, cut, strict=True)]
         found = [run(made, [np.array(s[k], order="C") for s in sliced]) for k in range(parts)]

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from math import isqrt, prod
+from math import isqrt
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -36,9 +36,10 @@ from mind_dialect.program import functions
 from mind_dialect.ptir import FUSIBLE, ConvolutionOp, DotGeneralOp, PtirOp, ReshapeOp, ScanOp
 from mind_dialect.ptir.types import tensor_type
 
-from ..ptir.batch_axis import Cut, cut_of, part_of, part_shape
+from ..ptir.batch_axis import Cut, cut_of, for_part, part_shape
 from ..ptir.building import is_plain, spec_of
-from ..ptir.failing import can_fail, is_marked
+from ..ptir.failing import can_fail
+from ..ptir.weight import bytes_of
 
 LARGE_BYTES = 8 << 20
 """Smaller values stay in a cache anyway."""
@@ -74,16 +75,14 @@ def tile_batch(module: ModuleOp, has_kernel: Callable[[PtirOp], bool] = lambda _
     return changed
 
 
-def _bytes(value: SSAValue) -> int:
-    """Return the bytes of a value, 0 of one whose sizes are not known."""
-    dtype, shape = spec_of(value)
-    sizes = [n for n in shape if isinstance(n, int)]
-    return prod(sizes) * dtype.bits // 8 if len(sizes) == len(shape) else 0
+def _is_kernel(op: Operation) -> bool:
+    """Return whether an op is a kernel by itself, that reads its operands from memory."""
+    return FUSIBLE.get(type(op)) not in ("elementwise", "view")
 
 
 def _is_anchor(op: Operation, limits: Limits) -> bool:
     """Return whether an op may begin a region: a product or a convolution of large values."""
-    return isinstance(op, ConvolutionOp | DotGeneralOp) and max(_bytes(op.operands[0]), _bytes(op.results[0])) >= limits.large
+    return isinstance(op, ConvolutionOp | DotGeneralOp) and max(bytes_of(op.operands[0]), bytes_of(op.results[0])) >= limits.large
 
 
 def _counts(block: Block, limits: Limits) -> list[int]:
@@ -111,11 +110,11 @@ class _BatchRegion:
     def is_stored(self, value: SSAValue) -> bool:
         """Return whether a value is in memory between two kernels: where an op reads it that is no elementwise one."""
         users = [use.operation for use in value.uses]
-        return _bytes(value) >= self.limits.large and any(FUSIBLE.get(type(op)) not in ("elementwise", "view") for op in users)
+        return bytes_of(value) >= self.limits.large and any(map(_is_kernel, users))
 
     def choose(self) -> None:
         """Choose the size of parts and the beginning of the region that saves most."""
-        stored = {v: _bytes(v) for v in self.values() if self.is_stored(v)}
+        stored = {v: bytes_of(v) for v in self.values() if self.is_stored(v)}
         each = max(stored.values(), default=0) // self.examples
         self.parts = self.examples // _largest_divisor(self.examples, max(1, self.limits.part // max(1, each)))
         if self.parts == 1 or each > FITS * self.limits.part:
@@ -135,9 +134,9 @@ class _BatchRegion:
 
     def _repeated(self, op: PtirOp, cut: Cut) -> int:
         """Return the bytes that the loop adds for an op."""
-        if FUSIBLE.get(type(op)) in ("elementwise", "view"):
+        if not _is_kernel(op):
             return 0
-        weights = sum(_bytes(v) for v, is_cut in zip(op.operands, cut, strict=True) if not is_cut)
+        weights = sum(bytes_of(v) for v, is_cut in zip(op.operands, cut, strict=True) if not is_cut)
         return (self.parts - 1) * (weights + self.limits.step)
 
 
@@ -174,7 +173,7 @@ def _grown(block: Block, examples: int, has_kernel: Callable[[PtirOp], bool], li
 
 def _cut_in(op: Operation, examples: int, inside: set[SSAValue], has_kernel: Callable[[PtirOp], bool]) -> Cut | None:
     """Return the parts of operands that an op needs in a region, None if it cannot be in it."""
-    if not isinstance(op, PtirOp) or not is_plain(op) or can_fail(op) or is_marked(op) or not has_kernel(op):
+    if not isinstance(op, PtirOp) or not is_plain(op) or can_fail(op) or not has_kernel(op):
         return None
     cut = cut_of(op, examples)
     if cut is None or any(v in inside and not is_cut for v, is_cut in zip(op.operands, cut, strict=True)):
@@ -243,7 +242,7 @@ class _Loop:
 
     def _add(self, op: PtirOp, operands: Sequence[SSAValue], parts: int) -> SSAValue:
         """Add an op to the body, for one of some parts."""
-        made = part_of(op, operands, parts)
+        made = for_part(op, operands, parts)
         self.body.add_op(made)
         return made.results[0]
 

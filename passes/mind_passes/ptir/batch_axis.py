@@ -55,7 +55,7 @@ def part_shape(value: SSAValue, parts: int) -> tuple[int, ...]:
     return (first // parts, *rest)
 
 
-def part_of(op: PtirOp, operands: Sequence[SSAValue], parts: int) -> PtirOp:
+def for_part(op: PtirOp, operands: Sequence[SSAValue], parts: int) -> PtirOp:
     """Return `op`, for which `cut_of` has parts, for one of `parts` equal parts of its batch."""
     shape = part_shape(op.results[0], parts)
     values = op.values()
