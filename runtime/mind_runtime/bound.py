@@ -15,7 +15,8 @@ class Bound:
     A compiled function some of whose inputs have their arrays already: call it with one array for each of the others.
 
     `inputs` says what is left, in the order of the function's. Calls are those of `Program`, its errors too. The arrays that
-    are bound are used as they are and must stay as they are; a donated input cannot be bound (E7001).
+    are bound are used as they are and must stay as they are; those that native code has packed for its kernels, and no longer
+    reads, are not held. A donated input cannot be bound (E7001).
     """
 
     def __init__(self, program: Program, arrays: Mapping[str, Any]):
@@ -34,7 +35,8 @@ class Bound:
                     "E7001", f"input {names[i]!r} is donated, which each call does again; it cannot be bound", option="donate"
                 )
         self._memory = program.memory_of([a for a in self._given if a is not None]) if program.donated else None
-        program.take_calls(self, {i: a for i, a in enumerate(self._given) if a is not None})
+        for i in program.take_calls(self, {i: a for i, a in enumerate(self._given) if a is not None}):
+            self._given[i] = None
 
     def __call__(self, *arguments: Any, seed: int = 0, out: Any = None) -> Any:
         """Run on NumPy arrays for the inputs that are left; as `Program.__call__`."""

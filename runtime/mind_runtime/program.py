@@ -189,11 +189,13 @@ class Program:
     def settled(self, account: Account[Any], program: Any) -> None:
         """Let what can take calls take those of sizes that this program runs, whose first calls were timed."""
 
-    def run_general(self, arguments: Sequence[Any], seed: int = 0) -> Any:
-        """Run what is compiled for the declared sizes, on arguments that were checked."""
+    def run_general(self, arguments: Sequence[Any], seed: int = 0, **options: Any) -> Any:
+        """Run what is compiled for the declared sizes, on arguments that were checked; `options` are those of its body."""
+        if self._body.source.draws:
+            options["seed"] = checked_seed(seed)
         try:
             with np.errstate(all="ignore"):
-                return self._run(*arguments, seed=checked_seed(seed)) if self._body.source.draws else self._run(*arguments)
+                return self._run(*arguments, **options)
         except MindError as e:
             op = self._culprit(e.__traceback__) if e.op is None else None
             raise e if op is None else as_core(e, op).at(op, place_of(op)) from None
@@ -317,8 +319,13 @@ class Program:
         """The class for bindings of this program: `kind`, or one whose calls are taken by other code."""
         return kind
 
-    def take_calls(self, bound: object, given: Mapping[int, Any]) -> None:
-        """Let code that takes calls take those of a binding whose arrays are `given`, by numbers of inputs."""
+    def take_calls(self, bound: object, given: Mapping[int, Any]) -> Collection[int]:
+        """
+        Let code that takes calls take those of a binding whose arrays are `given`, by numbers of inputs.
+
+        Return the inputs that calls of the binding do not read, so that it need not hold their arrays.
+        """
+        return ()
 
     def failed(self, status: int, record: int) -> None:
         """Raise what code that takes calls reports."""

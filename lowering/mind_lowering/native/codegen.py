@@ -11,7 +11,7 @@ updates and on non-temporal stores, so it is made when memory is assigned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
@@ -25,7 +25,7 @@ from mind_dialect.ptir.attributes import Text
 from ..launch.compute_ops import HostCallOp, KernelOp
 from ..launch.control_ops import AtOp, ForOp, IfOp, PrepackOp, WhileOp
 from ..launch.liveness import base, blocks_of, launch_ops
-from ..launch.memory_ops import AllocOp, CopyOp, Space
+from ..launch.memory_ops import AllocOp, CopyOp, Space, ViewOp
 from ..launch.ref import read_ref
 from ..launch.return_op import ReturnOp
 from .attention import AttentionStep
@@ -244,7 +244,8 @@ class Emission:
         allocs = dict.fromkeys(a for a in owners if isinstance(a, AllocOp))
         inputs = sorted({a.number or 0 for a in allocs if a.kind is Space.INPUT})
         kept = [(self.plan.table.entries[a], a.ref.nbytes) for a in allocs if a.kind is Space.KEPT]
-        return Packing(entry, inputs, kept)
+        read = {base(v).owner for inner in _beside(op) if not isinstance(inner, ViewOp | AtOp) for v in inner.operands}
+        return Packing(entry, inputs, kept, sorted({a.number or 0 for a in allocs if a.kind is Space.INPUT and a not in read}))
 
     def entry(self, codes: list[Code]) -> None:
         """End an entry, if there is something to run."""
@@ -299,6 +300,17 @@ class Emission:
         what: str = op.word("schedule").data + (f", within {within}" if within else "")
         self.notes.append(Note(what, f"@{kernel.name}", depth=depth))
         return [KernelCall(kernel, step, partial(self.plan.bind, op), op)]
+
+
+def _beside(prepack: PrepackOp) -> Iterator[Operation]:
+    """Yield the ops of a function that run in each call, those of a prepack apart."""
+    block = prepack.parent
+    assert block is not None, "a prepack is in a function"
+    for op in block.ops:
+        if op is not prepack:
+            yield op
+            for inner in blocks_of(op):
+                yield from launch_ops(inner)
 
 
 def _entry(

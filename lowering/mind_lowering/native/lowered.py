@@ -80,6 +80,8 @@ class Packing:
     entry: str
     inputs: Sequence[int]
     kept: Sequence[tuple[int, int]]
+    consumed: Sequence[int] = ()
+    """The inputs that nothing else reads: once they are packed, calls no longer read them."""
 
     @property
     def bytes(self) -> int:

@@ -45,7 +45,6 @@ from mind_passes.staged import Stage, StagedPass
 from .. import launch
 from ..core_to_ptir import replace_body
 from ..launch.assign_memory import Donation, assign_memory
-from ..launch.compute_ops import HostCallOp
 from ..launch.hoist_packing import hoist_packing
 from ..launch.liveness import home, whole
 from ..launch.loop_carried import place_loop_carried
@@ -144,8 +143,8 @@ def planned(func: FuncOp, host: TargetInfo, donated: Collection[int] = (), fixed
     """
     Plan a prepared function, all of whose dimensions have sizes: its launches, with memory that is assigned and checked.
 
-    `donated` are the numbers of inputs that may be overwritten, `fixed` those of inputs that are the same in each call: what of
-    them is packed once is of use where calls are one entry.
+    `donated` are the numbers of inputs that may be overwritten, `fixed` those of inputs that are the same in each call: their
+    packing runs once.
     """
     block = func.body.block
     ending = block.last_op
@@ -158,8 +157,6 @@ def planned(func: FuncOp, host: TargetInfo, donated: Collection[int] = (), fixed
     for op in block.ops:
         if isinstance(op, PtirOp):
             planner.step(op)
-    if fixed and (planner.drawn or any(isinstance(op, HostCallOp) for op in top.ops)):
-        return planned(func, host, donated)
     made = FuncOp.create(properties=dict(func.properties), attributes=dict(func.attributes), regions=[Region(top)])
     made.location = func.location
     found = launch.ReturnOp([_address(planner, value) for value in ending.operands])

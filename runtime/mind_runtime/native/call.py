@@ -8,7 +8,8 @@ table, arena, record of failures. It is kept for the next call; calls from sever
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,14 @@ class Frame:
         self.pointer = address(self.table)
 
 
+@dataclass(frozen=True)
+class Packed:
+    """Arrays packed from the inputs of a binding, by entries of the table, and the inputs that calls no longer read."""
+
+    arrays: Mapping[int, Array]
+    consumed: Collection[int]
+
+
 class NativeRunner:
     """A native program, compiled: call `run` with one array of the right type for each input."""
 
@@ -89,25 +98,23 @@ class NativeRunner:
         runs = iter(foreign)
         self._steps = [self._foreign(s, next(runs)) if isinstance(s, Foreign) else self._entry(s.name) for s in native.steps]
         self._frames: list[Frame] = []
-        self._packs_inputs = False
-        if native.packing is not None:
-            self._packs_inputs = bool(native.packing.inputs)
-            if self._packs_inputs:
-                self._steps.insert(0, self._entry(native.packing.entry))
-            else:
-                self._constants |= self._packed({})
+        self._packs_inputs = native.packing is not None and bool(native.packing.inputs)
+        if native.packing is not None and not self._packs_inputs:
+            self._constants |= self._packed({})
 
     @property
     def code_bytes(self) -> int:
         """The size of the machine code."""
         return self._library.bytes
 
-    def run(self, *arguments: Array, seed: int = 0) -> Any:
-        """The results of one call: an array, or a tuple of several."""
+    def run(self, *arguments: Array, seed: int = 0, packed: Packed | None = None) -> Any:
+        """The results of one call, an array or a tuple of several; with `packed`, what it stands for may be None."""
         frame = self._frames.pop() if self._frames else self._frame()
         table, arrays = frame.table, frame.arrays
         for i, place in self._inputs:
             array = arguments[i]
+            if array is None:
+                continue
             if not (array.flags.c_contiguous and array.flags.aligned):
                 array = np.require(array, requirements=["C", "A"])
             arrays[place] = array
@@ -117,6 +124,8 @@ class NativeRunner:
                 arrays[memory.place] = made = empty(shape, dtype)
                 table[memory.place] = address(made)
         frame.record[Record.SEED] = seed - (seed >> 63 << 64)
+        if self._packs_inputs:
+            self._pack(frame, packed)
         for step in self._steps:
             step(frame, seed)
         results = [_as_shape(arrays[memory.place], shape) for memory, (_, shape) in self._outputs]
@@ -128,29 +137,34 @@ class NativeRunner:
 
     def _frame(self) -> Frame:
         frame = Frame(self.native, self._threads)
-        for place, array in self._constants.items():
-            frame.arrays[place] = array
-            frame.table[place] = address(array)
-        if self._packs_inputs:
-            frame.kept = self._room(frame.table)
+        frame.arrays.update(self._constants)
+        _place(frame.table, self._constants)
         return frame
 
-    def _room(self, table: Array) -> dict[int, Array]:
-        """Memory for what is packed once, by its entries in a table."""
+    def _pack(self, frame: Frame, packed: Packed | None) -> None:
+        """Let a frame have what is packed of inputs: that of a binding, or what is packed now of the inputs that it has."""
+        if packed is not None:
+            _place(frame.table, packed.arrays)
+            return
+        frame.kept = frame.kept or self._room()
+        _place(frame.table, frame.kept)
+        self._pack_all(frame)
+
+    def _room(self) -> dict[int, Array]:
+        """Return memory for what is packed once, by its entries in a table."""
         assert self.native.packing is not None
-        kept = {place: aligned(size) for place, size in self.native.packing.kept}
-        for place, array in kept.items():
-            table[place] = address(array)
-        return kept
+        return {place: aligned(size) for place, size in self.native.packing.kept}
+
+    def _pack_all(self, frame: Frame) -> None:
+        assert self.native.packing is not None
+        self._entry(self.native.packing.entry)(frame, 0)
 
     def _packed(self, given: Mapping[int, Array]) -> dict[int, Array]:
         """Return the memory that is packed once, by its entries: of constants, and of arrays by their entries."""
-        frame = Frame(self.native, self._threads, 0)
-        for place, array in (*self._constants.items(), *given.items()):
-            frame.table[place] = address(array)
-        kept = self._room(frame.table)
-        assert self.native.packing is not None
-        self._entry(self.native.packing.entry)(frame, 0)
+        frame, kept = Frame(self.native, self._threads, 0), self._room()
+        for arrays in (self._constants, given, kept):
+            _place(frame.table, arrays)
+        self._pack_all(frame)
         return kept
 
     def _entry(self, name: str) -> Step:
@@ -166,15 +180,25 @@ class NativeRunner:
         """Return the error that a status other than 0 means."""
         return pool.ended(status, record) if status < 0 else failure(self.whole().sites[status - 1], record)
 
-    def plan(self, inputs: Sequence[Type], donated: Sequence[int], bound: Mapping[int, Array] | None = None) -> Plan | None:
+    def packed(self, bound: Mapping[int, Array]) -> Packed | None:
+        """Pack the inputs of a binding, by their numbers; None where nothing is packed of inputs, or of others too."""
+        packing = self.native.packing
+        if packing is None or not packing.inputs or not set(packing.inputs) <= bound.keys():
+            return None
+        return Packed(self._packed({self.native.inputs[i]: bound[i] for i in packing.inputs}), packing.consumed)
+
+    def plan(
+        self,
+        inputs: Sequence[Type],
+        donated: Sequence[int],
+        bound: Mapping[int, Array | None] | None = None,
+        packed: Packed | None = None,
+    ) -> Plan | None:
         """Return the plan of calls on arrays of these types, those of `bound` apart; None where they go through `run`."""
-        outputs, record, constants = [type for _, type in self._outputs], pool.new_record(self._threads), self._constants
-        if self._packs_inputs:
-            assert self.native.packing is not None
-            places = {i: self.native.inputs[i] for i in self.native.packing.inputs}
-            if bound is None or not places.keys() <= bound.keys():
-                return None
-            constants = {**constants, **self._packed({place: bound[i] for i, place in places.items()})}
+        if self._packs_inputs and packed is None:
+            return None
+        outputs, record = [type for _, type in self._outputs], pool.new_record(self._threads)
+        constants = self._constants if packed is None else {**self._constants, **packed.arrays}
         return plan_of(self.native, self._library, inputs, outputs, constants, record, donated, bound)
 
     def _foreign(self, step: Foreign, run: Callable[..., Any]) -> Step:
@@ -190,6 +214,12 @@ class NativeRunner:
                 frame.table[place] = address(array)
 
         return perform
+
+
+def _place(table: Array, arrays: Mapping[int, Array]) -> None:
+    """Write the addresses of arrays into their entries of a table."""
+    for place, array in arrays.items():
+        table[place] = address(array)
 
 
 def _as_shape(array: Array, shape: tuple[int, ...]) -> Array:

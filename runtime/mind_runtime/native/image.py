@@ -51,7 +51,7 @@ def write(key: str, native: Native) -> None:
         "cost": native.cost,
         "draws": native.draws,
         "inputs": list(native.inputs),
-        "packing": None if packing is None else [packing.entry, list(packing.inputs), [list(pair) for pair in packing.kept]],
+        "packing": None if packing is None else _written(packing),
         "outputs": [[memory.place, not memory.is_new] for memory in native.outputs],
         "constants": [[b.place, c.spec[0].name, list(c.spec[1]), len(c.data.data)] for b, c in native.constants],
     }
@@ -99,12 +99,17 @@ def _native(head: Any, data: bytes, host: TargetInfo) -> Native:
     return Native(str(head["name"]), host, "", steps, inputs, outputs, constants, table, arena, (), (), cost, draws, packing)
 
 
+def _written(packing: Packing) -> list[Any]:
+    return [packing.entry, list(packing.inputs), [list(pair) for pair in packing.kept], list(packing.consumed)]
+
+
 def _packing(found: Any, table: int, inputs: int) -> Packing | None:
     if found is None:
         return None
-    entry, read, kept = _list(found)
+    entry, read, kept, consumed = _list(found)
     pairs = [(_number(place, 0, table), _number(size)) for place, size in map(_list, _list(kept))]
-    return Packing(str(entry), [_number(i, 0, inputs) for i in _list(read)], pairs)
+    numbers = [[_number(i, 0, inputs) for i in _list(found)] for found in (read, consumed)]
+    return Packing(str(entry), numbers[0], pairs, numbers[1])
 
 
 def _number(found: Any, least: int = 0, below: int = 1 << 62) -> int:

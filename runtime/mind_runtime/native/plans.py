@@ -30,14 +30,16 @@ def plan_of(
     constants: Mapping[int, Array],
     record: Array,
     donated: Sequence[int] = (),
-    bound: Mapping[int, Array] | None = None,
+    bound: Mapping[int, Array | None] | None = None,
 ) -> Plan | None:
     """
     Return the plan of a call: the arrays of `constants`, by places, and of `bound`, by numbers of inputs, are part of it.
 
-    Calls take the other inputs, in order. What is bound is in row-major order, aligned, and not donated.
+    Calls take the other inputs, in order. What is bound is in row-major order, aligned, and not donated; None stands for an
+    input that calls do not read.
     """
     given = dict(bound or {})
+    kept = [(native.inputs[i], array) for i, array in given.items() if array is not None]
     (step, *more) = native.steps or [None]
     if not isinstance(step, Entry) or more or native.draws:
         return None
@@ -45,10 +47,10 @@ def plan_of(
     into = [_argument(*inputs[i], native.inputs[i], i in donated) for i in free]
     out = [_result(memory, *type, native, inputs, free) for memory, type in zip(native.outputs, outputs, strict=True)]
     results = [x for x in out if x is not None]
-    if len(results) < len(out) or not covers(into, results, native.table + len(record), len(given), native.arena):
+    if len(results) < len(out) or not covers(into, results, native.table + len(record), len(kept), native.arena):
         return None
     template = [0] * native.table
-    for place, array in (*constants.items(), *((native.inputs[i], array) for i, array in given.items())):
+    for place, array in (*constants.items(), *kept):
         if place >= 0:
             template[place] = array.__array_interface__["data"][0]
     held = (library, list(constants.values()))
@@ -61,7 +63,7 @@ def plan_of(
         native.arena,
         held,
         light=native.cost < LIGHT,
-        bound=list(given.values()),
+        bound=[array for _, array in kept],
     )
 
 

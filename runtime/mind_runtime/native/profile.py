@@ -22,7 +22,7 @@ from mind_lowering.native.timing import NANOSECONDS, RUNS, WORDS
 
 from ..spans import REPEATS, Limits, Profile, Span, medians, time_of
 from . import jit
-from .call import Frame, NativeRunner, Step, address
+from .call import Frame, NativeRunner, Packed, Step, address
 from .executable import foreign_step, types_of
 from .program import NativeProgram
 
@@ -40,10 +40,10 @@ class TimedRunner(NativeRunner):
         self._counters: Any = np.zeros((kernels, WORDS), np.int64)
         super().__init__(native, library, outputs, foreign, threads, lambda: native)
 
-    def run(self, *arguments: Any, seed: int = 0) -> Any:
+    def run(self, *arguments: Any, seed: int = 0, packed: Packed | None = None) -> Any:
         self._counters[...] = 0
         self._elapsed.clear()
-        return super().run(*arguments, seed=seed)
+        return super().run(*arguments, seed=seed, packed=packed)
 
     def spans(self) -> Iterator[Span]:
         """Yield the steps of the last call in their order, each with the time of all of its runs; those of no run too."""

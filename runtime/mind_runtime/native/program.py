@@ -11,6 +11,7 @@ import ctypes
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -39,6 +40,7 @@ from ..padded import PaddedPrograms
 from ..program import Program
 from ..shapes import bound_function
 from ..specialized import Account, Shapes, Specialized
+from .call import Packed
 from .callable import native_type, plan_calls
 from .compile_child import CHILD, Answer, Order
 from .direct import DirectCalls
@@ -84,6 +86,8 @@ class NativeProgram(Program):
         self._bound: Callable[..., Any] | None = None
         self._free: list[int] = []
         self._packed_bytes = 0
+        self._packed: WeakKeyDictionary[object, Packed] = WeakKeyDictionary()
+        """What was packed for each binding."""
         plan_calls(self, executable.plan)
         self._direct = DirectCalls(self)
         """Whose calls go to a program for some sizes, of a dynamic program."""
@@ -92,7 +96,7 @@ class NativeProgram(Program):
     def type_of_bound(self, kind: type[T]) -> type[T]:
         return native_type(kind)
 
-    def take_calls(self, bound: object, given: Mapping[int, Any]) -> None:
+    def take_calls(self, bound: object, given: Mapping[int, Any]) -> Collection[int]:
         if self._dynamic:
             self._given = dict(given)
             self.__dict__.pop("by_sizes", None)  # programs for sizes that have the arrays of another binding
@@ -100,13 +104,21 @@ class NativeProgram(Program):
             pinned = {n for i in given for dim in self.inputs[i].shape if isinstance(dim, str) for n in names_in(dim)}
             self._direct, self.classes = DirectCalls(bound), PaddedPrograms(self, self._masked, pinned)
             plan_calls(bound, None)
-            return
+            return ()
         runner = self._executable.runner
-        arrays = {i: np.require(array, requirements=["C", "A"]) for i, array in given.items()}
-        settle(arrays.values())
-        plan_calls(
-            bound, None if runner is None else runner.plan(types_of(self._func.function_type.inputs.data), self.donated, arrays)
-        )
+        if runner is None:
+            plan_calls(bound, None)
+            return ()
+        arrays: dict[int, Any] = {i: np.require(array, requirements=["C", "A"]) for i, array in given.items()}
+        packed = runner.packed(arrays)
+        # Of a program that donates, arguments may share no memory with any array that is bound: it holds all of them.
+        consumed = () if packed is None or self.donated else packed.consumed
+        arrays.update(dict.fromkeys(consumed))
+        settle(array for array in arrays.values() if array is not None)
+        plan_calls(bound, runner.plan(types_of(self._func.function_type.inputs.data), self.donated, arrays, packed))
+        if packed is not None:
+            self._packed[bound] = packed
+        return consumed
 
     def with_weights(self, given: Mapping[int, Any]) -> Program:
         """Return this program, to be entered with these arrays in calls: what depends on them alone is packed now."""
@@ -130,6 +142,8 @@ class NativeProgram(Program):
         return self.run_by_sizes(arguments, lambda p, xs: p.enter(xs, seed), lambda: self.run_general(arguments, seed))
 
     def execute_bound(self, arguments: Sequence[Any], seed: int, bound: object) -> Any:
+        if not self._dynamic and (packed := self._packed.get(bound)) is not None:
+            return self.run_general(arguments, seed, packed=packed)
         if not self._dynamic or not self._direct.is_of(bound):
             return self.execute(arguments, seed)
         self._direct.count(self.by_sizes)

@@ -202,14 +202,20 @@ def test_a_loop_that_is_given_up_packs_nothing() -> None:
         unregister_custom_call("native.packing.v1")
 
 
-def test_where_calls_go_through_python_bound_weights_are_packed_in_calls() -> None:
+def test_where_calls_go_through_python_bound_weights_are_packed_once_too() -> None:
     noise = lambda x: add(x, ptir.RngUniformOp(shape=(7, 40), dtype="f32").result)  # noqa: E731
-    eight = lambda x: ptir.CastOp(ptir.CastOp(x, dtype="fp8_e4m3"), dtype="f32").result  # noqa: E731
-    for before in (noise, eight):
-        module = program("f32[7,40] f32[40,40]", lambda x, w, before=before: [across(before(x), w)])
-        run = bound(module, arg1=W)
-        assert once(run.program) == 0
-        check(run(X, seed=3), bound(module, "numpy", arg1=W)(X, seed=3))
+    twice = lambda x: ptir.CustomCallOp(x, target="native.packing.v1", attrs={}, result_types=[x.type]).results[0]  # noqa: E731
+    register_custom_call("native.packing.v1", lambda xp, x: x * xp.float32(2))
+    try:
+        for before, steps in ((noise, 0), (twice, 1)):
+            module = program("f32[7,40] f32[40,40]", lambda x, w, before=before: [across(before(x), w)])
+            run, reference = bound(module, arg1=W), bound(module, "numpy", arg1=W)
+            assert once(run.program) == 1
+            assert f"{steps} op" in run.program.explain()[0]
+            for x in (X, -X):
+                check(run(x, seed=3), reference(x, seed=3))
+    finally:
+        unregister_custom_call("native.packing.v1")
 
 
 def test_memory_that_is_not_there_is_not_packed_in() -> None:
