@@ -18,7 +18,8 @@ from typing import Any
 from mind_lowering import code_cache as cache
 from mind_lowering.native import TargetInfo
 
-from .codegen import VERSION, assembly, initialise, names_of, object_code, objects, packed, unpacked
+from .codegen import PART, VERSION, assembly, initialise, names_of, object_code, objects, packed, unpacked
+from .pages import return_heap
 from .settings import threads_of
 
 __all__ = ["Library", "assembly", "code_name", "find", "load", "load_for_good", "machine_of", "object_code"]
@@ -61,7 +62,10 @@ def load(text: str, host: TargetInfo, names: Sequence[str]) -> Library:
         return found
     code = objects(text, host, threads_of())
     cache.write(name, packed(code))
-    return _library(code, names)
+    library = _library(code, names)
+    if len(text) >= PART:
+        return_heap()
+    return library
 
 
 def find(name: str, names: Sequence[str]) -> Library | None:

@@ -3,6 +3,8 @@ Large pages for weights: memory in small ones is read up to a third slower, as m
 
 NumPy asks for large pages only for arrays of 4 MiB and more, each by itself. What is bound to a program stays where it is for
 many calls, so that it is worth moving into large pages, of the same contents at the same addresses: a thread of its own does it.
+
+What compiling leaves in the heap is given back to the system.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ import ctypes
 import errno
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,22 @@ LEAST = 64 << 20
 _WANTED, _NOW = 14, 25
 """Of Linux: advice to use large pages, and to do it now (since 6.1; else the system does it in its own time)."""
 _SETTING = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
+
+def return_heap() -> None:
+    """
+    Give the system the pages that the heap holds and does not use, where the C library can (glibc).
+
+    Of a module of a megabyte LLVM leaves 10 to 15 MB, in the heaps of the threads that compiled: for as long as a program runs.
+    It takes under a millisecond, or about ten in a process whose heap has many gaps.
+    """
+    if (trim := _trim()) is not None:
+        trim(0)
+
+
+@cache
+def _trim() -> Callable[[int], int] | None:
+    return getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
 def settle(arrays: Iterable[Any]) -> threading.Thread | None:

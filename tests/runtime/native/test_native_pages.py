@@ -1,7 +1,8 @@
-"""Weights that are bound move into large pages: the same contents at the same addresses."""
+"""Bound weights move into large pages, the same contents at the same addresses; unused pages of the heap are returned."""
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import re
 from pathlib import Path
@@ -13,7 +14,8 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import mind_runtime
-from mind_runtime.native import pages
+from mind_lowering.native import detect
+from mind_runtime.native import jit, pages
 from mind_runtime.native import program as native_program
 from ptir_forms import dot, program
 
@@ -79,3 +81,37 @@ def test_weights_of_a_bound_program(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [array.ctypes.data for array in begun] == [w.ctypes.data]
     x = np.ones((1, 1024), np.float32)
     np.testing.assert_array_equal(made(x), w.sum(0, keepdims=True))
+
+
+def anonymous_bytes() -> int:
+    """Return the memory of this process that is of no file."""
+    found = re.search(r"RssAnon:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii"))
+    assert found is not None
+    return int(found[1]) << 10
+
+
+def test_pages_that_the_heap_does_not_use_are_returned() -> None:
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "malloc_trim"):
+        pytest.skip("the C library has no malloc_trim")
+    libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+    blocks = [libc.malloc(64 << 10) for _ in range(513)]
+    for block in blocks:
+        ctypes.memset(block, 1, 64 << 10)
+    for block in blocks[:-1]:
+        libc.free(block)
+    before = anonymous_bytes()
+    pages.return_heap()
+    assert anonymous_bytes() <= before - (24 << 20)
+    libc.free(blocks[-1])
+
+
+def test_the_heap_is_returned_after_long_modules_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+    monkeypatch.setattr(jit, "return_heap", lambda: counted.append(1))
+    monkeypatch.setattr(jit, "PART", 2000)
+    host, text = detect(), "define i64 @f() #0 {{\n  ret i64 {0}\n}}\n\nattributes #0 = {{ nounwind }}\n"
+    jit.load(text.format(1), host, ["f"])
+    assert not counted
+    jit.load(text.format(2) + ";" * 2000 + "\n", host, ["f"])
+    assert counted == [1]
