@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from .errors import error
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 GROUP = "mind_dialect.custom_calls"
@@ -21,6 +23,8 @@ GROUP = "mind_dialect.custom_calls"
 @lru_cache(maxsize=1)
 def _providers() -> dict[str, EntryPoint]:
     """The modules of installed packages, by the beginnings of their targets."""
+    from importlib.metadata import entry_points  # slow to load
+
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 

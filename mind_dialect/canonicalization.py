@@ -9,7 +9,6 @@ asks for it. Without the package there is none, and xDSL's driver leaves our ops
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import entry_points
 
 from xdsl.pattern_rewriter import RewritePattern
 
@@ -19,4 +18,6 @@ GROUP = "mind_dialect.canonicalization"
 @cache
 def canonicalization_patterns(dialect: str) -> tuple[RewritePattern, ...]:
     """Return the patterns that installed packages provide for the ops of a dialect."""
+    from importlib.metadata import entry_points  # slow to load
+
     return tuple(entry.load()() for entry in entry_points(group=GROUP, name=dialect))

@@ -135,6 +135,15 @@ def test_the_plug_in_imports_nothing_heavy():
     assert result.stdout.strip() == "[]"
 
 
+def test_the_runtime_loads_no_network_and_no_metadata():
+    """What NumPy and xDSL load apart, of the standard library's slow packages."""
+    heavy = ["email", "http", "importlib.metadata", "ssl", "urllib.request", "xml"]
+    code = "import sys, numpy, xdsl.pattern_rewriter, xdsl.parser\nbefore = set(sys.modules)\nimport mind_runtime\n"
+    code += f"print([m for m in {heavy} if m in sys.modules and m not in before])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert result.stdout.strip() == "[]"
+
+
 def test_a_native_program_from_disk_needs_no_lowering_and_a_static_one_no_shape_dialect():
     code = "import sys, mind_runtime.native.program\nprint([m in sys.modules for m in {}])"
     named = ["mind_lowering.native.program", "mind_dialect.shape", "xdsl.dialects.arith"]

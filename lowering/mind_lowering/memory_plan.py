@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from xml.sax.saxutils import escape, quoteattr
+from html import escape
 
 WIDTH, HEIGHT, MARGIN = 960, 540, 60
 """Of the picture and of its edge, in pixels."""
@@ -51,7 +51,7 @@ class MemoryPlan:
     def _frame(self) -> Iterator[str]:
         yield (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-            f'font-family="sans-serif" font-size="11" role="img" aria-label={quoteattr(self.what)}>'
+            f'font-family="sans-serif" font-size="11" role="img" aria-label="{escape(self.what)}">'
         )
         yield f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>'
         title = f"{self.what}: {self.bytes:,} bytes"

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mind_dialect.errors import MindError, brief, error
 from mind_lowering.cupy.options import CupyOptions
@@ -21,6 +20,9 @@ from .native import require as require_native
 from .program import Program
 from .request import Request, numpy_program
 from .xla.options import XlaOptions
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 __all__ = [
     "GROUP",
@@ -134,14 +136,20 @@ def register_executor(name: str, executor: Executor | None) -> None:
 
 def executor_names() -> list[str]:
     """Return the names of all executors: ours, registered ones, and those of installed packages."""
-    return list(dict.fromkeys([*_BUILT_IN, *_registered, *sorted(e.name for e in entry_points(group=GROUP))]))
+    return list(dict.fromkeys([*_BUILT_IN, *_registered, *sorted(e.name for e in _installed())]))
+
+
+def _installed() -> EntryPoints:
+    from importlib.metadata import entry_points  # slow to load
+
+    return entry_points(group=GROUP)
 
 
 def executor_of(name: str) -> Executor:
     """Return the executor of a target; E6002 for a name that is none, or an installed one that cannot be loaded."""
     if (found := _BUILT_IN.get(name) or _registered.get(name)) is not None:
         return found
-    for entry in entry_points(group=GROUP, name=name):
+    for entry in _installed().select(name=name):
         try:
             loaded = entry.load()
         except Exception as e:  # whatever another package does when it is imported
