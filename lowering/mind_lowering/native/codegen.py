@@ -97,7 +97,7 @@ def _emit_rows(f: Function, host: TargetInfo, step: RowStep, sites: Sites) -> in
             chosen.width,
             vectors=chosen.vectors,
             groups=chosen.groups,
-            keeps=chosen.keeps,
+            kept=chosen.kept(plan),
         )
     else:
         loops = AlongLoops(f, host, sites, plan, chosen.axes, chosen.along, chosen.width)

@@ -14,6 +14,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from mind_dialect.ptir import ReduceOp
+from mind_dialect.ptir.types import PtirDType
 from mind_passes.ptir.building import accumulator
 
 from .elementwise import emit
@@ -21,7 +22,7 @@ from .failures import Sites
 from .groups import Group, only_summed
 from .ir import Function, identifier
 from .kernel_text import unflattened
-from .lanes import Lanes
+from .lanes import Lanes, stored
 from .nontemporal import twice
 from .places import Indexes, Place, Places, Spot
 from .reductions import addend, combine, finished, fold, identity
@@ -39,6 +40,8 @@ class Nest(Places):
         self.group, self.schedule = group, schedule
         self.along, self.width = schedule.along, schedule.width
         self.products = only_summed(group)
+        self.sum_rooms: list[tuple[PtirDType, str]] = []
+        """The memory of each reduction's sums of a run along the lanes, where they are in memory."""
         self.part: tuple[str, str, Callable[[], str]] | None = None
         """The current run along the lanes, not all of them: where it begins and ends, and whether it is the last."""
         self.inputs: list[Spot] = []
@@ -52,6 +55,9 @@ class Nest(Places):
         units = 1
         if prod(n for i, n in enumerate(self.group.shape) if i not in self.group.axes):
             self.find_spots()
+            for reduction, _ in self.group.reductions if self.schedule.is_row_by_row else ():
+                dtype, hint = accumulator(reduction), identifier(reduction.result.name_hint or "sum")
+                self.sum_rooms.append((dtype, self.f.op(f"alloca [{self.schedule.run} x {stored(dtype)}], align 64", hint)))
             past = [s for s, streams in zip(self.outputs, self.group.past(), strict=True) if streams and self.is_in_lines(s)]
 
             def loops(streamed: bool) -> None:
@@ -79,7 +85,9 @@ class Nest(Places):
         """All loops, outermost first: kept axes, then reduced ones, the lanes innermost of their kind."""
         schedule = self.schedule
         inner: Callable[[Indexes], None] = self.run
-        if self.group.reductions:
+        if schedule.is_row_by_row:
+            inner = self.row_by_row
+        elif self.group.reductions:
             inner = self.columns if schedule.lanes_are_kept else self.rows
         lead, kept, pieces, f = schedule.lead, schedule.kept, schedule.pieces, self.f
         if lead == 1 and pieces == 1:
@@ -184,6 +192,46 @@ class Nest(Places):
 
         self.lanes_along(body)
 
+    def row_by_row(self, at: Indexes) -> None:
+        """Reductions with the lanes along a kept axis, row by row: the sums of a run along the lanes are in memory."""
+        first = self.part[0] if self.part else "0"
+        rooms = [self.f.address(stored(dtype), room, self.f.mul(first, -1)) for dtype, room in self.sum_rooms]
+
+        def begin(index: str, every: list[Lanes]) -> None:
+            self.store_sums(rooms, index, every, [identity(x, r) for r, _ in self.group.reductions for x in every])
+
+        def row(now: Indexes) -> None:
+            sources, targets = self.places(self.inputs, now), self.places(self.outputs, now)
+
+            def body(index: str, every: list[Lanes]) -> None:
+                found = self.compute(sources, targets, index, every)
+                self.store_sums(rooms, index, every, self.accumulate(found, every, self.load_sums(rooms, index, every)))
+
+            self.lanes_along(body)
+
+        self.lanes_along(begin)
+        self.loops([i for i, a in enumerate(self.axes) if a.reduced], at, row)
+        self.lanes_along(lambda index, every: self.write_sums(at, index, every, self.load_sums(rooms, index, every)))
+
+    def load_sums(self, rooms: Sequence[str], index: str, every: list[Lanes]) -> list[str]:
+        """Load the sums of some vectors, those of one reduction next to each other."""
+        pairs = zip(self.sum_rooms, rooms, strict=True)
+        return [x.load(t, room, self.f.add(index, str(u * self.width)), 1) for (t, _), room in pairs for u, x in enumerate(every)]
+
+    def store_sums(self, rooms: Sequence[str], index: str, every: list[Lanes], sums: Sequence[str]) -> None:
+        """Store the sums of some vectors, those of one reduction next to each other."""
+        for k, ((dtype, _), room) in enumerate(zip(self.sum_rooms, rooms, strict=True)):
+            for u, lanes in enumerate(every):
+                lanes.store(dtype, sums[k * len(every) + u], room, self.f.add(index, str(u * self.width)), 1)
+
+    def write_sums(self, at: Indexes, index: str, every: list[Lanes], sums: Sequence[str]) -> None:
+        """Write the results of reductions in some vectors."""
+        places = self.places(self.totals, at)
+        for k, (reduction, _) in enumerate(self.group.reductions):
+            for u, lanes in enumerate(every):
+                result = self.result(lanes, reduction, sums[k * len(every) + u])
+                self.write(places[k], self.f.add(index, str(u * self.width)), lanes, result)
+
     def columns(self, at: Indexes) -> None:
         """Reductions with the lanes along a kept axis: a vector of results at a time."""
         order = [i for i, a in enumerate(self.axes) if a.reduced]
@@ -196,12 +244,7 @@ class Nest(Places):
                 return self.accumulate(found, every, values)
 
             state = [identity(every[0], r) for r, _ in self.group.reductions for _ in every]
-            totals = self.carried(order, {}, iteration, state, bounds)
-            places = self.places(self.totals, at)
-            for k, (reduction, _) in enumerate(self.group.reductions):
-                for u, lanes in enumerate(every):
-                    result = self.result(lanes, reduction, totals[k * len(every) + u])
-                    self.write(places[k], self.f.add(index, str(u * self.width)), lanes, result)
+            self.write_sums(at, index, every, self.carried(order, {}, iteration, state, bounds))
 
         self.lanes_along(body)
 

@@ -24,6 +24,8 @@ CHUNK, NARROWEST = 1 << 14, 512
 """Elements in one unit of work, where it is a run along the lanes, and how many lie along these at least."""
 LIMITED_CHUNK = 1 << 12
 """Elements in such a unit where a size limits how many units are run: what the last one does beyond the size is of no use."""
+IN_MEMORY = 1 << 14
+"""Bytes of the sums of a run along the lanes, at most, where they are in memory."""
 ENOUGH = 64
 """So many units of work are shared out well."""
 UNROLL = 4
@@ -72,6 +74,24 @@ class NestSchedule:
         if self.lanes_are_kept and len(group.reductions) == 1 and len(group.ops) <= 1 and len(group.views) <= 3:
             return self.host.registers // 2  # long stretches of each row: what is read is far apart from row to row
         return UNROLL if len(group.ops) <= 8 and len(group.views) <= 6 else 2
+
+    @property
+    def run(self) -> int:
+        """Return the number of elements along the lanes that a unit of work has, at most."""
+        return self.extent if self.lead == 0 else min(self.chunk, self.extent)
+
+    @property
+    def is_row_by_row(self) -> bool:
+        """
+        Return whether a reduction reads whole rows in order and has its sums in memory, which the first-level cache holds.
+
+        Otherwise they are in registers, as many as vectors of a row that are read at a time: others are read in another pass over
+        all rows. That is faster, unless a pass also writes a few vectors of each row.
+        """
+        size = sum(accumulator(r).size for r, _ in self.group.reductions)
+        if not size or not self.lanes_are_kept or self.clips or not self.group.outputs:
+            return False
+        return self.width * self.unroll < self.run <= IN_MEMORY // size
 
     def _runs(self) -> tuple[int, int]:
         """Return the length of runs along the lanes, and their number: one, unless lanes are kept and other loops are few."""

@@ -247,6 +247,91 @@ def test_groups_of_rows_have_the_same_bits_as_one_at_a_time(
     assert max(chosen) > 2 if computed_here(dtype) else not chosen
 
 
+@pytest.fixture
+def copying(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Keep inputs wherever several passes read them; the fixture is whether layouts do."""
+    for name, value in {"NEAR": 0, "LINES": 0, "UNITS": 1}.items():
+        monkeypatch.setattr(row_steps, name, value)
+    found: list[bool] = []
+    original = row_steps.Layout.__dict__["of"].__func__
+
+    def of(*arguments: Any) -> Any:
+        layout = original(*arguments)
+        found.append(layout.copies)
+        return layout
+
+    monkeypatch.setattr(row_steps.Layout, "of", staticmethod(of))
+    mind_runtime.clear_cache()
+    return found
+
+
+@pytest.mark.parametrize("seed", range(70, 82))
+@pytest.mark.usefixtures("copying")
+def test_random_programs_that_keep_their_inputs(seed: int) -> None:
+    check_random(seed, ROW_DTYPES[seed % len(ROW_DTYPES)])
+    mind_runtime.clear_cache()
+
+
+@pytest.mark.parametrize("isa", RUNNABLE)
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16"])
+@pytest.mark.parametrize("extents", [(40, 150), (300, 150), (5, 64), (7, 9)], ids=str)
+def test_kept_inputs_change_no_bit(
+    extents: tuple[int, ...], dtype: str, isa: str, copying: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(host_module.ISA_VARIABLE, isa)
+    length, count = extents
+    types = f"{text(extents, dtype)} si32[1,{count}] {dtype}[1,{count}]"
+    labels = (np.arange(count, dtype=np.int32) % length).reshape(1, count)
+    arrays = [normal(*extents, dtype=dtype), labels, normal(1, count, dtype=dtype)]
+    found: list[list[bytes]] = []
+    for near in (0, 1 << 40):
+        copying.clear()
+        monkeypatch.setattr(row_steps, "NEAR", near)
+        mind_runtime.clear_cache()
+        module = program(types, picked_loss)
+        found.append([x.tobytes() for x in both(module, *arrays, kernels=None, ulps=64 + length, scale=4.0)])
+        norms = vjp(program(text(extents, dtype), lambda v: [norm(v, 0)]))
+        results = both(norms, arrays[0], arrays[0], function="f_grad", kernels=None, ulps=4096, scale=8.0)
+        found[-1] += [x.tobytes() for x in results]
+        assert any(copying) is (near == 0 and computed_here(dtype))
+    mind_runtime.clear_cache()
+    assert found[0] == found[1]
+
+
+def test_tall_rows_keep_their_inputs_and_taller_ones_are_no_row_kernel() -> None:
+    host = detect()
+
+    def kernels(*extents: int) -> str:
+        return "\n".join(lower(prepared(function_of(softmax(text(extents, "f32"))), host), host).explain())
+
+    def softmax(types: str) -> Any:
+        return program(types, lambda x: [ptir.DivOp(e := shifted_exp(x), spread(reduce(e, "sum", 0), e))])
+
+    def shifted_exp(x: Any) -> Any:
+        return ptir.ExpOp(ptir.SubOp(x, spread(reduce(x, "max", 0), x))).result
+
+    assert "rows" in kernels(2000, 1024)
+    assert ".rows:" not in kernels(100_000, 1024)
+
+
+def rooms_of(body: Any) -> list[int]:
+    """Return how many kept values each array of a row kernel of a body holds, its inputs being kept."""
+    function = prepared(function_of(program("f32[2000,1024]", body)), detect())
+    (fusion,) = [op for op in function.walk() if isinstance(op, ptir.FusionOp)]
+    plan = row_steps.plan_of(fusion.body.block, detect())
+    assert plan.read_again
+    return sorted(map(len, plan.rooms({**plan.kept, **plan.read_again})))
+
+
+def test_kept_values_follow_one_another_in_an_array() -> None:
+    def share(x: Any) -> Any:
+        e = ptir.ExpOp(ptir.SubOp(x, spread(reduce(x, "max", 0), x))).result
+        return ptir.DivOp(e, spread(reduce(e, "sum", 0), e)).result
+
+    assert rooms_of(lambda x: [share(x)]) == [2], "exponentials, where the elements were"
+    assert rooms_of(lambda x: [ptir.MulOp(share(x), x)]) == [1, 1], "elements are read after the exponentials are kept"
+
+
 def test_most_random_programs_are_row_kernels() -> None:
     f32 = DTYPES["f32"]
     made = [lower(prepared(function_of(RowMaker(s, f32, across=True).module()), detect()), detect()) for s in range(20)]

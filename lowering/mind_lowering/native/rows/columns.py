@@ -11,7 +11,7 @@ each pass goes through all groups at a place of the rows before it goes to the n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from mind_dialect.ptir import GatherOp
@@ -31,7 +31,7 @@ from ..reductions import combine, finished, identity
 from ..target_info import LINE, TargetInfo
 from ..views import Buffer, Indices, View
 from .loops import Pass, RowLanes, RowLoops, reduction_of
-from .plan import Counting, RowPlan, Value, kept_as
+from .plan import Counting, RowPlan, Value, kept_as, kept_size
 
 BLOCK = 64
 """Places of a row that are added up by themselves, where it has twice as many."""
@@ -54,7 +54,7 @@ class ColumnLoops(RowLoops):
         *,
         vectors: int,
         groups: int,
-        keeps: bool,
+        kept: Mapping[Value, int],
     ):
         super().__init__(f, host, sites, plan, axes, along, width)
         self.outer = [i for i in self.kept_axes if i != along]
@@ -62,8 +62,7 @@ class ColumnLoops(RowLoops):
         """Rows of a group."""
         self.strip = self.group * groups
         """Rows of a strip."""
-        if not keeps:
-            self.kept = {}
+        self.kept = kept
         self.vectors: dict[Value, list[str]] = {}
         """Numbers of the rows of a group, by vector, as far as they are in registers."""
         self.strip_at: tuple[str, int, Sequence[Lanes]] = ("0", 1, ())
@@ -79,10 +78,10 @@ class ColumnLoops(RowLoops):
         """The loop over the strips of some units: all whole ones, then those that are not."""
         f = self.f
         self.find_spots(views, hints)
-        for value in self.kept:
-            type = stored(kept_as(value.dtype))
-            size = self.plan.length * self.strip
-            self.room[value] = f.op(f"alloca [{size} x {type}], align 64", identifier(value.hint or "kept"))
+        for values in self.plan.rooms(self.kept):
+            bytes = self.plan.length * self.strip * kept_size(values[0])
+            room = f.op(f"alloca [{bytes} x i8], align 64", identifier(values[-1].hint or "kept"))
+            self.room.update(dict.fromkeys(values, room))
         if self.strip > self.group:
             self.allocate_numbers()
         whole, rest = divmod(self.extent, self.strip)

@@ -185,8 +185,12 @@ class RowLoops(Places, ABC):
                 iteration.lanes.contract = False
             else:
                 iteration.known[value] = self.compared(run, iteration, value, value.counting)
-            if self.kept.get(value) == run.stage:
-                iteration.lanes.store(kept_as(value.dtype), iteration.known[value], *self.kept_at(run, iteration, value), 1)
+            self.keep(run, iteration, value)
+
+    def keep(self, run: Pass, iteration: RowLanes, value: Value) -> None:
+        """Store a value in some lanes, if this pass keeps it."""
+        if self.kept.get(value) == run.stage:
+            iteration.lanes.store(kept_as(value.dtype), iteration.known[value], *self.kept_at(run, iteration, value), 1)
 
     def computed(self, lanes: Lanes, op: PtirOp, operands: Sequence[str], is_fraction: bool) -> str:
         """Emit one op in some lanes, an exponential of what is not above 0 in fewer instructions."""
@@ -201,8 +205,9 @@ class RowLoops(Places, ABC):
             return self.thin_lane(iteration, value)
         if value not in iteration.known:
             iteration.lanes.hint = identifier(value.hint or "v")
-            if value.op is None:
+            if value.op is None and self.kept.get(value, run.stage) == run.stage:
                 iteration.known[value] = self.read(run.places[value], iteration.index, iteration.lanes)
+                self.keep(run, iteration, value)
             else:
                 iteration.known[value] = iteration.lanes.load(kept_as(value.dtype), *self.kept_at(run, iteration, value), 1)
         return iteration.known[value]

@@ -158,10 +158,45 @@ class RowPlan:
                 wanted.update(x for x in value.operands if x not in there)
         return [v for v in self.values if v in wanted and not v.is_thin]
 
+    @cached_property
+    def read_again(self) -> dict[Value, int]:
+        """Return the inputs in memory that several passes read, each with the first of them."""
+        stages: dict[Value, list[int]] = {}
+        for stage in range(self.stages):
+            for value in self._read(stage, self.kept):
+                if value.view is not None and isinstance(value.view.base, Buffer):
+                    stages.setdefault(value, []).append(stage)
+        return {value: found[0] for value, found in stages.items() if len(found) > 1}
+
+    def _read(self, stage: int, kept: Mapping[Value, int]) -> dict[Value, None]:
+        """Return the full values that a pass works with, computed in it or before, where `kept` are kept."""
+        needed, roots = self.needed(stage, kept), self.roots(stage)
+        return dict.fromkeys(x for x in (*(x for v in needed for x in v.operands), *roots) if not x.is_thin)
+
+    def rooms(self, kept: Mapping[Value, int]) -> list[list[Value]]:
+        """
+        Return the kept values of each array that holds some, one after the other.
+
+        A value follows another one of its size that no later pass reads, and that is read before in the pass which computes it.
+        """
+        read = [self._read(stage, kept) for stage in range(self.stages)]
+        last = {v: max(stage for stage, values in enumerate(read) if v in values) for v in kept}
+        rooms: list[list[Value]] = []
+        for value, stage in sorted(kept.items(), key=lambda pair: pair[1]):
+            before = _sources(value, {v for v, s in kept.items() if s < stage})
+            for room in rooms:
+                old = room[-1]
+                if kept_size(old) == kept_size(value) and (last[old] < stage or (last[old] == stage and old in before)):
+                    room.append(value)
+                    break
+            else:
+                rooms.append([value])
+        return rooms
+
     @property
     def scratch(self) -> int:
         """Bytes to keep what is kept."""
-        return sum(kept_as(v.dtype).size * self.length for v in self.kept)
+        return sum(map(kept_size, self.kept)) * self.length
 
     @property
     def moved(self) -> int:
@@ -175,6 +210,24 @@ def extremes(view: View) -> tuple[int, int]:
     """The least and the greatest of what a view of indices counts."""
     ends = [s * (n - 1) for n, s in zip(view.shape, view.strides, strict=True)]
     return view.offset + sum(min(e, 0) for e in ends), view.offset + sum(max(e, 0) for e in ends)
+
+
+def _sources(value: Value, there: Collection[Value]) -> set[Value]:
+    """Return the values that one is computed from, as far as those that are there."""
+    found: set[Value] = set()
+    left = [value]
+    while left:
+        for x in left.pop().operands:
+            if x not in found:
+                found.add(x)
+                if x not in there:
+                    left.append(x)
+    return found
+
+
+def kept_size(value: Value) -> int:
+    """Return the bytes of an element of a kept value."""
+    return kept_as(value.dtype).size
 
 
 def kept_as(dtype: PtirDType) -> PtirDType:

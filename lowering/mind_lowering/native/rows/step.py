@@ -27,14 +27,20 @@ from ..nest import Axis, axes_of, lane_axis
 from ..nontemporal import passing
 from ..patterns import Builder, Operands, moving
 from ..steps import NativeStep
-from ..target_info import TargetInfo
+from ..target_info import LINE, TargetInfo
 from ..views import Buffer, Use, View, whole
 from .body import Unfit, anywhere, computed_in, plan_rows
-from .plan import REGISTERS, RowPlan, Value
+from .plan import REGISTERS, RowPlan, Value, kept_size
 
 SCRATCH = 256 << 10
 """Bytes that a kernel keeps of a row, at most: they are on the stack of its thread."""
-CACHES = 2
+COPIES = 512 << 10
+"""Bytes that it keeps where the inputs are among them, at most; and no more than the cache of the second level."""
+NEAR = 1
+"""Of how many caches of the first level a strip is read where it is, at most."""
+LINES = 2
+"""Lines of one place of the rows of a strip, at least, where inputs are kept: neighbours come from memory together."""
+CACHES = 1
 """Of how many caches of the second level a row may be, at most."""
 VECTORS = 4
 """Vectors of neighbouring rows that are worked on at a time, where lanes run from row to row; fewer with fewer registers."""
@@ -131,6 +137,8 @@ class Layout:
     groups: int = 1
     keeps: bool = True
     """Whether values are kept for later passes: if not, they are computed again."""
+    copies: bool = False
+    """Whether inputs that several passes read are kept too: later passes read memory that is contiguous and in a cache."""
 
     @staticmethod
     def of(plan: RowPlan, views: Sequence[View], host: TargetInfo) -> Layout:
@@ -144,16 +152,38 @@ class Layout:
             return Layout(axes, along, width)
         most = max(1, VECTORS * host.registers // REGISTERS)
         vectors = min(most, -(-axes[along].extent // width))
-        keeps = plan.scratch * width * vectors <= SCRATCH
-        layout = Layout(axes, along, width, vectors, 1, keeps)
-        return replace(layout, groups=layout.most_groups(plan, host))
+        layout = Layout(axes, along, width, vectors)
+        layout = replace(layout, keeps=layout.scratch(plan) * layout.strip <= SCRATCH)
+        layout = replace(layout, groups=layout.most_groups(plan, host))
+        return layout._copying(plan, host) or layout
+
+    def _copying(self, plan: RowPlan, host: TargetInfo) -> Layout | None:
+        """Return a layout that copies the inputs; None where they are near anyway, or where copies of two lines fit no cache."""
+        if not plan.read_again or self.footprint(plan) <= NEAR * host.l1_bytes:
+            return None
+        size = max(_register_bytes(d) for d in computed_in(plan))
+        for vectors in range(self.vectors, 0, -1):
+            layout = replace(self, vectors=vectors, groups=1, keeps=True, copies=True)
+            limits = [WIDE // (layout.strip * size), self.axes[self.along].extent // layout.strip, layout.count(plan) // UNITS]
+            groups = min(*limits, min(COPIES, host.l2_bytes) // layout.footprint(plan))
+            if groups * layout.strip * size >= max(1, LINES * LINE):
+                return replace(layout, groups=groups)
+        return None
 
     def most_groups(self, plan: RowPlan, host: TargetInfo) -> int:
         """Return the number of groups of a strip: wide ones read more of each page, if they stay in the caches and suffice."""
         size = max(_register_bytes(d) for d in computed_in(plan))
         limits = [WIDE // (self.strip * size), self.axes[self.along].extent // self.strip, self.count(plan) // STRIPS]
-        limits += [host.l2_bytes // 2 // max(1, self.footprint(plan)), SCRATCH // max(1, plan.scratch * self.strip)]
+        limits += [host.l2_bytes // 2 // max(1, self.footprint(plan)), SCRATCH // max(1, self.scratch(plan) * self.strip)]
         return max(1, min(limits)) if self.keeps else 1
+
+    def kept(self, plan: RowPlan) -> dict[Value, int]:
+        """Return the values that are kept for later passes, each with the pass that keeps it."""
+        return {**(plan.kept if self.keeps else {}), **(plan.read_again if self.copies else {})}
+
+    def scratch(self, plan: RowPlan) -> int:
+        """Return the bytes of a row that is kept."""
+        return plan.length * sum(kept_size(room[0]) for room in plan.rooms(self.kept(plan)))
 
     @property
     def strip(self) -> int:
@@ -166,8 +196,8 @@ class Layout:
         return plan.rows // extent * -(-extent // self.strip) if self.vectors else plan.rows
 
     def footprint(self, plan: RowPlan) -> int:
-        """Return the bytes of a strip, all that is read, kept and written."""
-        return (plan.moved + self.keeps * plan.scratch) * self.strip
+        """Return the bytes of a strip that stay in the caches between passes: all that is read, kept and written, or copies."""
+        return (self.scratch(plan) + (0 if self.copies else plan.moved)) * self.strip
 
 
 def _register_bytes(dtype: PtirDType) -> int:
