@@ -135,6 +135,40 @@ def test_families_of_programs_are_measured_on_a_page_of_their_own(load: Any, tmp
     assert numpy == len(families) - 8, "no erf, windows, int8 in int32, LSTM, Hessian"
 
 
+def test_memory_is_measured_beside_peers(load: Any, tmp_path: Path) -> None:
+    for needed in ("llvmlite", "psutil"):
+        pytest.importorskip(needed, reason=f"{needed} is not installed (make test-all installs it)")
+    memory = load("memory")
+    if not Path("/proc/self/clear_refs").exists():
+        pytest.skip("the peak of memory is asked of Linux")
+    assert memory.main(["--only", "sort", "lstm", "--sides", "ours", "numpy", "--threads", "1", "--out", str(tmp_path)]) == 0
+    text = (tmp_path / "memory.md").read_text(encoding="utf-8")
+    assert "failed" not in text
+    programs, processes = (part.splitlines() for part in text.split("\n## ")[1:])
+    for lines, least in ((programs, 8.0), (processes, 30.0)):
+        ours, theirs, _, ratio = next(row for row in lines if row.startswith("| 256 rows")).split(" | ")[1:]
+        assert float(ours) >= least, "4 MiB of input, as much of results"
+        assert float(theirs) >= least
+        assert float(ratio.partition(" ")[0]) == pytest.approx(float(theirs) / float(ours), abs=0.02)
+        assert next(row for row in lines if row.startswith("| LSTM")).endswith(" |  |  |  |"), "NumPy has no LSTM"
+
+
+def test_the_least_peer_is_compared_where_memory_matters(load: Any) -> None:
+    memory = load("memory")
+    mib = 1 << 20
+
+    def peaks(size: int) -> Any:
+        return {"idle": {"now": 50, "files": 20}, "later": {"peak": 60 + size, "files": 30}, "first": {"peak": 0, "files": 0}}
+
+    measure = memory.TABLES["Programs"][0]
+    figures = {memory.OURS: peaks(8 * mib), "one": peaks(6 * mib), "other": peaks(20 * mib)}
+    assert measure(figures["one"]) == 6 * mib
+    assert memory.ratio(figures, measure) == (0.75, "one")
+    assert memory.ratio({memory.OURS: peaks(mib), "one": peaks(3 * mib)}, measure) is None
+    assert memory.ratio({memory.OURS: peaks(mib)}, measure) is None
+    assert memory.ratio({"one": peaks(mib)}, measure) is None
+
+
 def test_models_of_pytorch_are_measured_beside_peers(load: Any, tmp_path: Path) -> None:
     for needed in ("llvmlite", "torch"):
         pytest.importorskip(needed, reason=f"{needed} is not installed (make test-all installs it)")

@@ -98,7 +98,7 @@ def write(
     lines = [
         f"# {title}",
         "",
-        f"Medians of {rounds} rounds in which all sides took iterations, each in its own process with {threads} thread(s);",
+        f"Medians of {rounds} rounds in which the sides took turns, each in its own process with {threads} thread(s);",
         "ratios above 1 mean that ours is faster. The roofline is a copy of as many bytes (a reading, where",
         "hardly any are written), or the peak of multiplications, in the same run. First calls are those of a new process,",
         "parsing and compiling included; ours keeps and finds nothing on disk here but Python's bytecode.",

@@ -1,7 +1,7 @@
 """
-All sides asked in iteration, round after round, each in a process of its own; and whether the machine was theirs meanwhile.
+Ask all sides in turn, round after round, each in a process of its own, and record whether the machine was idle meanwhile.
 
-Iterations keep one side's spinning threads from disturbing another, and let what changes with time (clocks, neighbours) meet
+Taking turns keeps one side's spinning threads from disturbing another, and lets what changes with time (clocks, neighbours) meet
 all. A sample is quiet if the rest of the machine used less than a third of a core while it was taken.
 """
 

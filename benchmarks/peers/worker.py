@@ -6,8 +6,8 @@ A process of one side: it prepares a workload, then gives samples of its time wh
 A side whose calls return before their work is done, as on a GPU, has `settle`, which waits for it and is timed too.
 
 Requests and replies are lines of JSON: `{"prepare": name, "small": false, "keep": path}` builds a workload, makes the first call
-and keeps its results in an `.npz` file; `{"sample": seconds}` calls it for so long and says how long a call took. What a side
-prints goes to stderr.
+and keeps its results in an `.npz` file; `{"sample": seconds}` calls it for so long and says how long a call took;
+`{"memory": name, "small": false}` says how much memory a workload takes in a new process. What a side prints goes to stderr.
 """
 
 from __future__ import annotations
@@ -28,7 +28,23 @@ from .workloads import EVERY
 
 SHORTEST = 0.004
 """Seconds that are timed at once, at least: the clock is read around several calls where one takes less."""
+CALLS = 5
+"""Over which the memory of calls after the first one is observed: some sides compile again in the second one."""
 Reply = dict[str, Any]
+
+
+def memory_in_use() -> dict[str, int]:
+    """Return bytes of this process in memory: the peak since the last `restart_peak`, all now, and those of files among them."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        sizes = dict(line.split(":", 1) for line in status if line.startswith(("Vm", "Rss")))
+    names = {"peak": "VmHWM", "now": "VmRSS", "files": "RssFile"}
+    return {name: int(sizes[field].split()[0]) << 10 for name, field in names.items()}
+
+
+def restart_peak() -> None:
+    """Let the peak of memory count from here on."""
+    with open("/proc/self/clear_refs", "w", encoding="ascii") as refs:
+        refs.write("5")
 
 
 def flat_arrays(results: Sequence[Any]) -> list[Any]:
@@ -95,6 +111,28 @@ class Side:
             times.append((clock() - start) / calls)
         return {"seconds": float(np.median(times)), "best": min(times)}
 
+    def memory(self, name: str, small: bool) -> Reply:
+        """Return the memory in use after a tiny program has run, in a workload's first call, and in later ones."""
+        if name not in self._sides:
+            return {"missing": True}
+        self._sides["tiny"]({**EVERY, **FAMILIES}["tiny"].arrays(True))()  # so that all that a side imports is there
+        self._settle()
+        gc.collect()
+        idle = memory_in_use()
+        arrays = {**EVERY, **FAMILIES}[name].arrays(small)
+        restart_peak()
+        self._call = self._sides[name](arrays)
+        self._call()
+        self._settle()
+        first = memory_in_use()
+        del arrays
+        gc.collect()
+        restart_peak()
+        for _ in range(CALLS):
+            self._call()
+        self._settle()
+        return {"idle": idle, "first": first, "later": memory_in_use()}
+
 
 def main() -> None:
     replies = os.fdopen(os.dup(1), "w")
@@ -114,6 +152,8 @@ def main() -> None:
         try:
             if "prepare" in request:
                 reply(side.prepare(request["prepare"], request["small"], request["keep"]))
+            elif "memory" in request:
+                reply(side.memory(request["memory"], request["small"]))
             else:
                 reply(side.sample(request["sample"]))
         except Exception as e:  # a side that cannot do a workload is reported, the others go on
