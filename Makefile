@@ -87,6 +87,7 @@ bench: .venv-bench/stamp
 	@.venv-bench/bin/python benchmarks/stablehlo_import.py
 	@.venv-bench/bin/python benchmarks/native_products.py
 	@.venv-bench/bin/python benchmarks/native.py
+	@.venv-bench/bin/python benchmarks/memory.py
 	@.venv-bench/bin/python benchmarks/dynamic.py
 
 gpu-report: .venv-all/stamp

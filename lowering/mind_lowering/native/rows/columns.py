@@ -7,6 +7,9 @@ lane of a vector here. Each lane adds up its row in blocks, so results do not de
 
 A strip is one *group* of a few vectors, whose numbers are in registers, or several: then numbers of its rows are in memory, and
 each pass goes through all groups at a place of the rows before it goes to the next place, which is far off.
+
+Lines of a strip lie as far apart, often a page, and share few sets of a cache: they leave it before the next pass. So of a strip
+that is more than the first-level cache, inputs that several passes read are kept by the first one, in contiguous memory.
 """
 
 from __future__ import annotations
