@@ -12,9 +12,8 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Mapping, Sequence
-from math import exp, log
 from pathlib import Path
-from statistics import median
+from statistics import geometric_mean, median
 from typing import Any
 
 from machine import described
@@ -97,9 +96,8 @@ def ratio(figures: Figures, measure: Measure, peer: str | None = None) -> tuple[
 
 def mean(ratios: Sequence[float]) -> str:
     """Return the geometric mean of ratios, and how many are level: 0.95 or more."""
-    return (
-        f"{exp(sum(map(log, ratios)) / len(ratios)):.2f}, {sum(r >= LEVEL for r in ratios)} of {len(ratios)} are {LEVEL} or above"
-    )
+    level = sum(r >= LEVEL for r in ratios)
+    return f"{geometric_mean(ratios):.2f}, {level} of {len(ratios)} are {LEVEL} or above"
 
 
 def table(every: Mapping[str, Figures], measure: Measure) -> str:

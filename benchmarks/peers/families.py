@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .workloads import Arrays, Workload, normal, size_of
+from .workloads import EVERY, Arrays, Workload, normal, size_of
 
 RATE, VOLATILITY = 0.02, 0.3
 """Of the options of Black and Scholes."""
@@ -148,6 +148,8 @@ FAMILIES: dict[str, Workload] = {
     "hessian_vector": Workload("Hessian times vector of two layers, batch 128", _perceptron("v0", "v1")),
     "per_example": Workload("gradients of two layers for each of 128 examples", _perceptron()),
 }
+PROGRAMS = {**EVERY, **FAMILIES}
+"""All workloads, those of a GPU and of families too, by name."""
 
 
 def black_scholes(f: Any, s: Any, k: Any, t: Any) -> Any:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import exp, log
 from pathlib import Path
+from statistics import geometric_mean
 
 import numpy as np
 from machine import described
 
-from .families import FAMILIES
+from .families import PROGRAMS
 from .rounds import Times
-from .workloads import EVERY
 
-WORKLOADS = {**EVERY, **FAMILIES}
 LEVEL = 0.95
 """From this ratio on we are level with a peer."""
 BUSY = "No round was quiet: other programs had a part of the cores all the time, so ratios only hint at those of a quiet machine."
@@ -50,13 +48,13 @@ def summary(every: Mapping[str, Mapping[str, Times]], ours: str, roofs: Mapping[
             continue
         mine, low, high = figures[ours], *np.percentile(ratios(figures[ours], figures[best]), (25, 75))
         ratio = figures[best].median / mine.median
-        if not WORKLOADS[name].is_convolution:
+        if not PROGRAMS[name].is_convolution:
             plain.append(ratio)
         share = f"{roofs[name] / mine.median:.0%}" if name in roofs else ""
-        cells = [WORKLOADS[name].title, human(mine.median), f"{best}, {human(figures[best].median)}"]
+        cells = [PROGRAMS[name].title, human(mine.median), f"{best}, {human(figures[best].median)}"]
         lines.append(f"| {' | '.join([*cells, f'{ratio:.2f} ({low:.2f} to {high:.2f})', share, human(mine.first)])} |")
     if plain:
-        mean = exp(sum(map(log, plain)) / len(plain))
+        mean = geometric_mean(plain)
         level = sum(r >= LEVEL for r in plain)
         lines += ["", f"Convolutions apart, the geometric mean is {mean:.2f}; {level} of {len(plain)} are level or ahead."]
     return lines
@@ -68,7 +66,7 @@ def details(every: Mapping[str, Mapping[str, Times]], failures: Mapping[str, Map
     for name, figures in every.items():
         lines += [
             "",
-            f"## {WORKLOADS[name].title}",
+            f"## {PROGRAMS[name].title}",
             "",
             "| side | median | least to most | quiet rounds | first call |",
             "|" + " --- |" * 5,
@@ -134,7 +132,7 @@ def picture(path: Path, every: Mapping[str, Mapping[str, Times]], ours: str) -> 
         axes.plot(values, places, markers[i % len(markers)], label=side, markersize=7)
     axes.axvline(1.0, color="black", linewidth=1)
     axes.set_xscale("log")
-    axes.set_yticks(range(len(names)), [WORKLOADS[name].title for name in names])
+    axes.set_yticks(range(len(names)), [PROGRAMS[name].title for name in names])
     axes.invert_yaxis()
     axes.grid(axis="x", which="both", alpha=0.3)
     axes.set_xlabel(f"time / time of {ours} (right of 1: ours is faster)")

@@ -23,8 +23,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from .families import FAMILIES
-from .workloads import EVERY
+from .families import PROGRAMS
 
 SHORTEST = 0.004
 """Seconds that are timed at once, at least: the clock is read around several calls where one takes less."""
@@ -75,7 +74,7 @@ class Side:
             return {"missing": True}
         self._call = lambda: None
         gc.collect()
-        arrays = {**EVERY, **FAMILIES}[name].arrays(small)
+        arrays = PROGRAMS[name].arrays(small)
         start = time.perf_counter()
         self._call = self._sides[name](arrays)
         results = self._call()
@@ -115,11 +114,11 @@ class Side:
         """Return the memory in use after a tiny program has run, in a workload's first call, and in later ones."""
         if name not in self._sides:
             return {"missing": True}
-        self._sides["tiny"]({**EVERY, **FAMILIES}["tiny"].arrays(True))()  # so that all that a side imports is there
+        self._sides["tiny"](PROGRAMS["tiny"].arrays(True))()  # so that all that a side imports is there
         self._settle()
         gc.collect()
         idle = memory_in_use()
-        arrays = {**EVERY, **FAMILIES}[name].arrays(small)
+        arrays = PROGRAMS[name].arrays(small)
         restart_peak()
         self._call = self._sides[name](arrays)
         self._call()

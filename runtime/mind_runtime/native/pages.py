@@ -4,7 +4,7 @@ Large pages for weights: memory in small ones is read up to a third slower, as m
 NumPy asks for large pages only for arrays of 4 MiB and more, each by itself. What is bound to a program stays where it is for
 many calls, so that it is worth moving into large pages, of the same contents at the same addresses: a thread of its own does it.
 
-What compiling leaves in the heap is given back to the system.
+Pages that compiling leaves unused in the heap are returned to the system.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def least(x: Any, y: Any) -> list[Any]:
 
 BODIES: dict[str, Callable[[Any, Any], list[Any]]] = {"exponentials": exponentials, "two sums": two_sums, "least": least}
 SHAPES = [(6, 40), (40, 300), (300, 1100), (4500, 70), (3, 5000)]
-"""Shorter than a run along the lanes, whole and not, of several runs, of several parts of the rows, longer than what is kept."""
+"""Shorter than a run along the lanes, whole and not, of several runs, of several parts of rows, too long for sums in memory."""
 
 
 @pytest.fixture
