@@ -210,6 +210,8 @@ def _crossed_axes(plain: NestSchedule) -> tuple[int, int] | None:
     group = plain.group
     if group.reductions or group.partial is not None or any(v.lookups for v in group.views):
         return None
+    if any(axis.extent == 0 for axis in plain.axes):
+        return None
     count, width = len(group.inputs), min(plain.width, WIDEST)
     places = [i for i, axis in enumerate(plain.axes) if axis.extent >= width > 1]
     for along in places:

@@ -109,6 +109,15 @@ def test_ops_on_transposes() -> None:
     same(long, a, b, c)
 
 
+@pytest.mark.parametrize("shape", [(0, 33, 17), (33, 0, 17), (33, 17, 0)])
+def test_ops_on_transposes_without_elements(shape: tuple[int, int, int]) -> None:
+    """A batch of 0 images leaves no units of work to divide by."""
+    x, y = (block(DTYPES["f32"], s) for s in (shape, (shape[0], shape[2], shape[1])))
+    for axes in itertools.permutations(range(3)):
+        same(lambda v, axes=axes: ptir.TransposeOp(v, perm=axes).result, x)
+    same(lambda v, w: ptir.AddOp(ptir.TransposeOp(v, perm=(0, 2, 1)).result, w).result, x, y)
+
+
 ACROSS = [(70, 300), (300, 70), (65, 63)]
 
 
