@@ -123,10 +123,11 @@ ROWS: dict[str, Row] = {
     "adaptive maxima of volumes": (lambda x: F.adaptive_max_pool3d(x, (2, 3, 1)), lambda: (normal(1, 2, 5, 4, 3),)),
     "adaptive maxima of lines": (lambda x: F.adaptive_max_pool1d(x, 3, return_indices=True), lambda: (normal(2, 8),)),
     **{
-        f"smooth resize to {size}": (
-            lambda x, size=size, align=align: F.interpolate(x, size, mode="bilinear", align_corners=align, antialias=True),
+        f"smooth {mode} resize to {size}": (
+            lambda x, mode=mode, size=size, align=align: F.interpolate(x, size, None, mode, align, antialias=True),
             lambda: (normal(1, 2, 9, 6),),
         )
+        for mode in ("bilinear", "bicubic")
         for size, align in (((4, 3), False), ((13, 2), False), ((5, 4), True))
     },
     **{
@@ -188,6 +189,20 @@ def test_neighbours_and_signs_of_zero_are_exact(target: str) -> None:
     (found,), expected = run(*row[:1], given(row), target), torch.nextafter(*pairs()).numpy()
     np.testing.assert_array_equal(np.signbit(found[~np.isnan(found)]), np.signbit(expected[~np.isnan(expected)]))
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("scale", [None, (1.7, 0.6)])
+@pytest.mark.parametrize("smooth", [False, True])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_resizes_in_f64_have_its_precision(mode: str, smooth: bool, scale: Any) -> None:
+    def resized(x: Any, align: bool) -> Any:
+        size = None if scale else (13, 4)
+        return F.interpolate(x, size, scale, mode, align, antialias=smooth)
+
+    x = torch.randn(2, 3, 7, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    for align in (False, True):
+        (found,) = run(lambda x, align=align: resized(x, align), (x,), "numpy")
+        np.testing.assert_allclose(found, resized(x, align).numpy(), 1e-12, 1e-13)
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.extents.dims import product_dims
-from mind_dialect.ptir.types import F32, SI64
+from mind_dialect.ptir.types import F32, SI64, PtirDType
 from mind_dialect.ptir_shapes import Dim, Dims
 
 from ..unsupported import Refused
@@ -26,9 +26,9 @@ from .structural import MOST_STRIDED, taken
 Sizes = Sequence[int]
 
 
-def _f32(value: float) -> float:
-    """A number rounded as torch's places are."""
-    return float(F32.element.check(value))  # pyright: ignore[reportArgumentType]
+def _rounded(dtype: PtirDType, value: float) -> float:
+    """Return a position or a weight as torch computes it, in the dtype in which it computes images."""
+    return float(dtype.element.check(value))  # pyright: ignore[reportArgumentType]
 
 
 def _each(values: Sizes, n: int) -> list[int]:
@@ -214,19 +214,22 @@ def _share(i: int, size: int, count: int) -> list[float]:
     return [1 / (end - start) if start <= j < end else 0.0 for j in range(size)]
 
 
-def _factors(scales: Sequence[float] | None, sizes: Sizes, out: Sizes, align: bool = False) -> list[float]:
-    """Return the distances, in the image, of the places of the result."""
+def _factors(dtype: PtirDType, scales: Sequence[float] | None, sizes: Sizes, out: Sizes, align: bool = False) -> list[float]:
+    """Return the distances, in the image, of the positions of the result, rounded to `dtype`."""
     if align:
-        return [_f32((s - 1) / (o - 1)) if o > 1 else 0.0 for s, o in zip(sizes, out, strict=True)]
-    if scales is not None:
-        return [_f32(1 / s) for s in scales]
-    return [_f32(s / o) for s, o in zip(sizes, out, strict=True)]
+        found = [(s - 1) / (o - 1) if o > 1 else 0.0 for s, o in zip(sizes, out, strict=True)]
+    elif scales is not None:
+        found = [1 / s for s in scales]
+    else:
+        found = [s / o for s, o in zip(sizes, out, strict=True)]
+    return [_rounded(dtype, v) for v in found]
 
 
 def _nearest(to: AtenConverter, call: Call, x: SSAValue, out: Any, scales: Sequence[float] | None = None) -> SSAValue:
-    for axis, factor in zip((2, 3), _factors(scales, to.sizes(x, (2, 3)), _ints(call.shape[2:])), strict=True):
+    """The element at the position rounded down, which torch computes in f32 for images of every dtype."""
+    for axis, factor in zip((2, 3), _factors(F32, scales, to.sizes(x, (2, 3)), _ints(call.shape[2:])), strict=True):
         size, count = to.sizes(x, [axis])[0], int(call.shape[axis])
-        places = [min(math.floor(_f32(i * factor)), size - 1) for i in range(count)]
+        places = [min(math.floor(_rounded(F32, i * factor)), size - 1) for i in range(count)]
         x = taken(to, x, axis, to.integers(places))
     return x
 
@@ -239,10 +242,12 @@ def _bilinear(
     to: AtenConverter, call: Call, x: SSAValue, out: Any, align: bool, scales: Sequence[float] | None = None
 ) -> SSAValue:
     """Between two neighbours along each axis, by how near they are."""
-    x = to.cast(x, wide(call.dtype))
-    for axis, factor in zip((2, 3), _factors(scales, to.sizes(x, (2, 3)), _ints(call.shape[2:]), align), strict=True):
+    dtype = wide(call.dtype)
+    x = to.cast(x, dtype)
+    factors = _factors(dtype, scales, to.sizes(x, (2, 3)), _ints(call.shape[2:]), align)
+    for axis, factor in zip((2, 3), factors, strict=True):
         size, count = to.sizes(x, [axis])[0], int(call.shape[axis])
-        places = [_f32(i * factor if align else max((i + 0.5) * factor - 0.5, 0.0)) for i in range(count)]
+        places = [_rounded(dtype, i * factor if align else max((i + 0.5) * factor - 0.5, 0.0)) for i in range(count)]
         first = [min(math.floor(p), size - 1) for p in places]
         parts = [p - i for p, i in zip(places, first, strict=True)]
         left = taken(to, x, axis, to.integers(first))
@@ -250,31 +255,49 @@ def _bilinear(
         less, more = ([1 - p for p in parts], parts)
         x = to.emit(
             ptir.AddOp,
-            to.emit(ptir.MulOp, left, _along(to, [_f32(v) for v in less], axis, left)),
-            to.emit(ptir.MulOp, right, _along(to, [_f32(v) for v in more], axis, right)),
+            to.emit(ptir.MulOp, left, _along(to, [_rounded(dtype, v) for v in less], axis, left)),
+            to.emit(ptir.MulOp, right, _along(to, [_rounded(dtype, v) for v in more], axis, right)),
         )
     return to.cast(x, call.dtype)
 
 
-def _bilinear_smooth(to: AtenConverter, call: Call, x: SSAValue, out: Any, align: bool, *scales: float | None) -> SSAValue:
+def _smooth(support: float, weight: Callable[[float], float]) -> Row:
     """
-    `antialias=True`: weights that fall linearly to 0 at a distance of one place of the wider of image and result.
+    Return the row of a resize with `antialias=True`.
 
-    The places are those of `_bilinear`; each row of weights is divided by its sum.
+    `weight` is a function of the distance, 0 from `support` on, in steps of the wider of image and result. Each row of weights
+    is divided by its sum.
     """
-    x = to.cast(x, wide(call.dtype))
-    for axis, scale in zip((2, 3), scales, strict=True):
-        size, count = to.sizes(x, [axis])[0], int(call.shape[axis])
-        (factor,) = _factors(None if align or scale is None else [scale], [size], [count], align)
-        reach = max(factor, 1.0)
-        rows: list[list[float]] = []
-        for i in range(count):
-            center = factor * (i + 0.5)
-            first, end = max(int(center - reach + 0.5), 0), min(int(center + reach + 0.5), size)
-            row = [max(0.0, 1 - abs((j - center + 0.5) / reach)) if first <= j < end else 0.0 for j in range(size)]
-            rows.append([w / sum(row) for w in row])
-        x = to.along(x, axis, rows)
-    return to.cast(x, call.dtype)
+
+    def row(to: AtenConverter, call: Call, x: SSAValue, out: Any, align: bool, *scales: float | None) -> SSAValue:
+        dtype = wide(call.dtype)
+        x = to.cast(x, dtype)
+        for axis, scale in zip((2, 3), scales, strict=True):
+            size, count = to.sizes(x, [axis])[0], int(call.shape[axis])
+            (factor,) = _factors(dtype, None if align or scale is None else [scale], [size], [count], align)
+            step = max(factor, 1.0)
+            rows: list[list[float]] = []
+            for i in range(count):
+                center, reach = factor * (i + 0.5), support * step
+                first, end = max(int(center - reach + 0.5), 0), min(int(center + reach + 0.5), size)
+                found = [weight((j - center + 0.5) / step) if first <= j < end else 0.0 for j in range(size)]
+                rows.append([w / sum(found) for w in found])
+            x = to.along(x, axis, rows)
+        return to.cast(x, call.dtype)
+
+    return row
+
+
+def _linear_weight(distance: float) -> float:
+    return max(0.0, 1 - abs(distance))
+
+
+def _cubic_weight(distance: float, a: float = -0.5) -> float:
+    """Return the weight by Keys' cubic convolution kernel."""
+    x = abs(distance)
+    if x < 1:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+    return (((x - 5) * x + 8) * x - 4) * a if x < 2 else 0.0
 
 
 def _col2im(
@@ -301,7 +324,8 @@ def _col2im(
 
 
 WINDOWS: Table = {
-    "_upsample_bilinear2d_aa.default": _bilinear_smooth,
+    "_upsample_bicubic2d_aa.default": _smooth(2.0, _cubic_weight),
+    "_upsample_bilinear2d_aa.default": _smooth(1.0, _linear_weight),
     "_adaptive_avg_pool2d.default": _adaptive(2),
     "_adaptive_avg_pool3d.default": _adaptive(3),
     "adaptive_avg_pool1d.default": _adaptive(1),
