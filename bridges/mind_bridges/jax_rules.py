@@ -3,8 +3,9 @@ Import of functions of JAX with what they say of derivatives, for which StableHL
 
 Before a trace is lowered, `Rules.marked` puts composites in the place of both: `mind.stop_gradient`, which the importer reads as
 `ptir.stop_gradient`, and `mind.custom_derivative`, whose decomposition is the function itself. `Rules.attach` then imports the
-rules and names them on the functions (`mind.vjp`, `mind.jvp`), so that autodiff calls what JAX would call. Source: the primitives
-of `jax.extend.core.primitives`, and JAX's own `vjp` and `jvp` of them.
+rules and names them on the functions (`mind.vjp`, `mind.jvp`), so that autodiff calls what JAX would call. Functions have custom
+rules, and so have the primitives of `IMPLICIT`. Source: the primitives of `jax.extend.core.primitives`, and JAX's own `vjp` and
+`jvp` of them.
 """
 
 from __future__ import annotations
@@ -29,14 +30,25 @@ from mind_translate.stablehlo.control import CUSTOM_DERIVATIVE, RULE_ATTRIBUTE, 
 MOST_ORDERS = 3
 """So often a function with a custom rule can be differentiated."""
 
+LINEAR_SOLVE = "custom_linear_solve"
+IMPLICIT = (LINEAR_SOLVE, "igamma", "igammac", "random_gamma")
+"""
+The primitives whose derivative JAX computes from the function that they compute, not from the ops that compute it.
+
+`jnp.linalg.solve` stops the gradient of its factorization, for example, and differentiates `A x = b`.
+"""
+
+_Derivative = tuple[Callable[..., Any], Sequence[Any]]
+"""A function of JAX and the types of its arguments."""
+
 
 @dataclass(frozen=True)
 class _Rule:
     """A function with rules of its own: what it is called, and its derivatives as functions of JAX."""
 
     name: str
-    derivatives: Mapping[str, tuple[Callable[..., Any], Sequence[Any]]]
-    """By attribute, a function and the types that it is for."""
+    derivatives: Mapping[str, _Derivative | None]
+    """By attribute; None where JAX fails to derive the function."""
     order: int
     """How many rules deep it was met: 0 in a function that was imported, 1 in a rule of that one."""
 
@@ -90,7 +102,11 @@ class Rules:
         if equation.primitive is primitives.stop_gradient_p:
             return self._composite(equation, equation.invars, STOP_GRADIENT, _itself)
         if equation.primitive in (primitives.custom_jvp_call_p, primitives.custom_vjp_call_p):
-            return self._custom(equation)
+            return self._custom(
+                equation, self.jax.extend.core.jaxpr_as_fun(self.marked(_innermost(equation.params["call_jaxpr"])))
+            )
+        if equation.primitive.name in IMPLICIT:
+            return self._custom(equation, self._computation(equation))
         changed = {key: new for key, old in equation.params.items() if (new := self._parameter(old)) is not old}
         return equation.replace(params={**equation.params, **changed}) if changed else equation
 
@@ -106,15 +122,28 @@ class Rules:
         made = tuple([self._parameter(x) for x in parts])
         return parts if all(a is b for a, b in zip(made, parts, strict=True)) else made
 
-    def _custom(self, equation: Any) -> Any:
-        """The composite of a function with rules, on those operands that are no literals."""
+    def _computation(self, equation: Any) -> Callable[..., Any]:
+        """Return the function that a primitive of `IMPLICIT` computes."""
+        stated = equation.params
+        if equation.primitive.name != LINEAR_SOLVE:
+            return partial(equation.primitive.bind, **stated)
+        lengths, solve = stated["const_lengths"], self.jax.extend.core.jaxpr_as_fun(self.marked(stated["jaxprs"].solve))
+        start, end = lengths.matvec + lengths.vecmat, sum(lengths)
+
+        def solved(*given: Any) -> Any:
+            return solve(*given[start : start + lengths.solve], *given[end:])
+
+        return solved
+
+    def _custom(self, equation: Any, whole: Callable[..., Any]) -> Any:
+        """The composite of a function with rules, which computes `whole`, on those operands that are no literals."""
         core = self.jax.extend.core
         operands = list(dict.fromkeys(v for v in equation.invars if not isinstance(v, core.Literal)))
-        whole = core.jaxpr_as_fun(self.marked(_innermost(equation.params["call_jaxpr"])))
 
         def function(*given: Any, rule: Any = None) -> Any:
             values = dict(zip(operands, given, strict=True))
-            return whole(*(v.val if isinstance(v, core.Literal) else values[v] for v in equation.invars))
+            found = whole(*(v.val if isinstance(v, core.Literal) else values[v] for v in equation.invars))
+            return found if equation.primitive.multiple_results else (found,)
 
         return self._composite(equation, operands, CUSTOM_DERIVATIVE, function, rule=np.int64(self._number(equation, operands)))
 
@@ -124,7 +153,8 @@ class Rules:
         composite = partial(jax.lax.composite(function, name), **stated)
         made = jax.make_jaxpr(jax.jit(composite, inline=True))(*_types(jax, operands))
         (call,) = made.eqns
-        return call.replace(invars=list(operands), outvars=equation.outvars, source_info=equation.source_info)
+        stated = {**call.params, "jaxpr": _closed(jax, made, call)}
+        return call.replace(invars=list(operands), outvars=equation.outvars, params=stated, source_info=equation.source_info)
 
     def _number(self, equation: Any, operands: Sequence[Any]) -> int:
         """
@@ -134,20 +164,23 @@ class Rules:
         """
         jax, core = self.jax, self.jax.extend.core
         types = _types(jax, operands)
-        debug = equation.params["call_jaxpr"].jaxpr.debug_info
+        called = equation.params.get("call_jaxpr")
+        if called is None:
+            called = jax.make_jaxpr(partial(equation.primitive.bind, **equation.params))(*_types(jax, equation.invars))
+        debug = called.jaxpr.debug_info
         one = core.Jaxpr((), operands, equation.outvars, [equation], equation.effects, debug)
         function = core.jaxpr_as_fun(core.ClosedJaxpr(one, []))
-        reverse, cotangents = _reverse(jax, function, types)
-        derivatives = {VJP: (reverse, cotangents)}
-        if equation.primitive is core.primitives.custom_jvp_call_p:
+        derivatives: dict[str, _Derivative] = {VJP: _reverse(jax, function, types)}
+        if equation.primitive is not core.primitives.custom_vjp_call_p:
             derivatives[JVP] = _forward(jax, function, types)
-        traced = jax.make_jaxpr(reverse)(*cotangents)
-        name = debug.func_name if debug.func_name.isidentifier() else "function"  # of a lambda
-        constants = [np.asarray(c).tobytes() for c in (*_constants(jax, one), *traced.consts, *_constants(jax, traced.jaxpr))]
-        key = (name, str(one), str(traced), *constants)
+        traces = {key: _traced(jax, derivative) for key, derivative in derivatives.items()}
+        name = equation.primitive.name if equation.primitive.name in IMPLICIT else debug.func_name
+        name = name if name.isidentifier() else "function"  # of a lambda
+        key = (name, *(_described(jax, t) for t in (core.ClosedJaxpr(one, []), *traces.values())))
         if key not in self._numbers:
             self._numbers[key] = len(self._found)
-            self._found.append(_Rule(name, derivatives, self._order))
+            known = {key: derivatives[key] if trace is not None else None for key, trace in traces.items()}
+            self._found.append(_Rule(name, known, self._order))
         return self._numbers[key]
 
     def attach(self, module: ModuleOp) -> None:
@@ -185,10 +218,46 @@ class Rules:
         named: dict[str, Attribute] = {}
         added: list[FuncOp] = []
         for key, derivative in rule.derivatives.items():
+            if derivative is None:
+                named[key] = UnitAttr()
+                continue
             name = _fresh(f"{rule.name}_{key.partition('.')[2]}", symbols)
             added += _merged(module, self.read(*derivative), name, symbols)
             named[key] = SymbolRefAttr(name)
         return named, added
+
+
+def _closed(jax: Any, made: Any, call: Any) -> Any:
+    """Return the trace of the one call in a trace, with the arrays that it captures as its constants."""
+    core, body = jax.extend.core, call.params["jaxpr"].jaxpr
+    count = len(call.invars) - len(made.jaxpr.invars)
+    if not count:
+        return call.params["jaxpr"]
+    known = dict(zip(made.jaxpr.constvars, made.consts, strict=True))
+    captured = [v.val if isinstance(v, core.Literal) else known[v] for v in call.invars[:count]]
+    constants = [*body.constvars, *body.invars[:count]]
+    return core.ClosedJaxpr(
+        body.replace(constvars=constants, invars=body.invars[count:]), [*call.params["jaxpr"].consts, *captured]
+    )
+
+
+def _traced(jax: Any, derivative: _Derivative) -> Any | None:
+    """Return the trace of a derivative; None where JAX fails to derive it, as it would if it was asked for that derivative."""
+    function, types = derivative
+    try:
+        return jax.make_jaxpr(function)(*types)
+    except Exception:  # whatever a rule of a user raises
+        return None
+
+
+def _described(jax: Any, closed: Any | None) -> object:
+    """Return an equal value for traces that compute the same function; the trace itself where it holds arrays without values."""
+    if closed is None:
+        return None
+    constants = [*closed.consts, *_constants(jax, closed.jaxpr)]
+    if any(isinstance(c, jax.core.Tracer) for c in constants):
+        return closed
+    return str(closed), *(np.asarray(c).tobytes() for c in constants)
 
 
 def _constants(jax: Any, jaxpr: Any) -> list[Any]:
@@ -232,7 +301,9 @@ def _fresh(name: str, symbols: Collection[str]) -> str:
 def _merged(module: ModuleOp, other: ModuleOp, name: str, symbols: dict[str, FuncOp]) -> list[FuncOp]:
     """Move the functions of another module to the end of this one: `@main` as `name`, all private."""
     moved = list(functions(other))
-    names = {f.sym_name.data: name if f.sym_name.data == "main" else _fresh(f.sym_name.data, symbols) for f in moved}
+    names: dict[str, str] = {"main": name}
+    for func in moved:
+        names.setdefault(func.sym_name.data, _fresh(func.sym_name.data, {*symbols, *names.values()}))
     for func in moved:
         func.detach()
         func.sym_name, func.sym_visibility = StringAttr(names[func.sym_name.data]), StringAttr("private")

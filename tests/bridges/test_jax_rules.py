@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,48 @@ def in_jit(x: Any) -> Any:
     return jnp.sum(layer(layer(x)))
 
 
+@jax.custom_jvp
+def weighted(x: Any) -> Any:
+    return jax.jit(lambda y: y * jnp.asarray(X) ** 2)(x)
+
+
+weighted.defjvp(lambda xs, ts: (weighted(*xs), jnp.asarray(X) * ts[0]))
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+@jax.jit
+def powered(n: Any, x: Any) -> Any:
+    return x**n
+
+
+@powered.defjvp
+@jax.jit
+def powered_rule(n: Any, primals: Any, tangents: Any) -> Any:
+    """Capture a traced `n` in the rule of the second `powered`, which JAX thus derives once only, as that of `expn`."""
+    return powered(n, primals[0]), tangents[0] * n * powered(n - 1, primals[0])
+
+
+def matrix(x: Any) -> Any:
+    return 3 * jnp.eye(4) + jnp.outer(x, x + 1) - jnp.outer(x**2, x)
+
+
+def filtered(x: Any) -> Any:
+    """Solve a system of each step's matrix, as Kalman filters do."""
+    return jnp.sum(lax.scan(lambda c, r: (jnp.linalg.solve(matrix(c / 4), r), c), x, jnp.stack([x + 1, 2 * x]))[0])
+
+
+def conjugate_gradients(x: Any) -> Any:
+    a = matrix(x) @ matrix(x).T
+    return jnp.sum(jax.scipy.sparse.linalg.cg(lambda v: a @ v, x + 2, maxiter=8)[0])
+
+
+def root(x: Any) -> Any:
+    def solve(f: Any, start: Any) -> Any:
+        return lax.fori_loop(0, 20, lambda _, v: v - f(v) / (3 * v**2 + 1), start)
+
+    return lax.custom_root(lambda v: v**3 + v - jnp.sum(x**2), 1.0, solve, lambda g, y: y / g(1.0))
+
+
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "stop_gradient": lambda x: jnp.sum(lax.stop_gradient(x) * x),
     "stop_gradient of integers": lambda x: jnp.sum(x * lax.stop_gradient(jnp.arange(4))),
@@ -106,6 +149,17 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "i0": lambda x: jnp.sum(jnp.i0(x)),
     "sinc": lambda x: jnp.sum(jnp.sinc(x)),
     "softmax": lambda x: jnp.sum(jax.nn.softmax(x) * jnp.arange(4)),
+    "custom_jvp of a body with an array": lambda x: jnp.sum(weighted(x) + weighted(x + 1)),
+    "solve": lambda x: jnp.sum(jnp.linalg.solve(matrix(x), x + 2) ** 2),
+    "solve of a literal": lambda x: jnp.sum(jnp.linalg.solve(matrix(x), jnp.ones((4, 2)))),
+    "solve in a scan": filtered,
+    "inverse": lambda x: jnp.sum(jnp.linalg.inv(matrix(x))),
+    "determinant": lambda x: jnp.linalg.det(matrix(x)) + jnp.linalg.slogdet(matrix(x))[1],
+    "conjugate gradients": conjugate_gradients,
+    "root": root,
+    "gammainc": lambda x: jnp.sum(jax.scipy.special.gammainc(x + 2, 1.5) + jax.scipy.special.gammaincc(2.5, x + 3)),
+    "random gamma": lambda x: jnp.sum(jax.random.gamma(jax.random.key(0), x + 2)),
+    "rule of a traced exponent": lambda x: jnp.sum(powered(3, x)),
 }
 
 
@@ -132,7 +186,9 @@ def test_forward_derivatives_are_those_of_jax(name: str) -> None:
     close(found[1], jax.jvp(f, (X,), (2 - X,))[1])
 
 
-@pytest.mark.parametrize("name", ["custom_jvp", "jit", "scan", "relu", "xlogy", "sinc", "stop_gradient", "logaddexp", "softmax"])
+@pytest.mark.parametrize(
+    "name", ["custom_jvp", "jit", "scan", "relu", "xlogy", "sinc", "stop_gradient", "logaddexp", "softmax", "solve"]
+)
 def test_second_derivatives_are_those_of_jax(name: str) -> None:
     f = PROGRAMS[name]
     once = differentiate(from_jax(f, X), "main", GradientOptions(keep_primal=False)).module
@@ -141,7 +197,9 @@ def test_second_derivatives_are_those_of_jax(name: str) -> None:
     close(compile(twice, "main_grad_grad")(X), jax.grad(lambda x: jnp.sum(jax.grad(oracle)(x)))(X))
 
 
-@pytest.mark.parametrize("name", ["custom_vjp", "custom_jvp", "scan", "cond", "relu", "several results", "stop_gradient"])
+@pytest.mark.parametrize(
+    "name", ["custom_vjp", "custom_jvp", "scan", "cond", "relu", "several results", "stop_gradient", "solve"]
+)
 def test_derivatives_of_batches_are_those_of_jax(name: str) -> None:
     f = PROGRAMS[name]
     xs = np.stack([X, X + 1, 2 * X])
@@ -217,3 +275,40 @@ def test_names_of_inputs_stay() -> None:
 def test_static_arguments_of_a_jitted_function() -> None:
     f = jax.jit(lambda x, n: jax.nn.relu(x) * n, static_argnums=1)
     close(compile(from_jax(f, X, 3), "main")(X), f(X, 3))
+
+
+@jax.custom_jvp
+def broken(x: Any) -> Any:
+    return jnp.tanh(x)
+
+
+@broken.defjvp
+def broken_rule(primals: Any, tangents: Any) -> Any:
+    raise NotImplementedError("derive it by hand")
+
+
+def test_a_function_whose_rule_jax_cannot_apply_has_values_but_no_derivative() -> None:
+    module = from_jax(lambda x: jnp.sum(broken(x)), X)
+    close(compile(module, "main")(X), np.sum(np.tanh(X)))
+    with pytest.raises(MindError) as e:
+        value_and_grad(module, "main")
+    assert e.value.code == "E5001"
+
+
+def test_functions_of_rules_with_names_of_each_other_stay_apart() -> None:
+    """A rule whose functions are `f` and `f_1` joins a module that has an `f` of its own."""
+
+    def f(x: Any) -> Any:
+        return x * 3
+
+    def rule(primals: Any, tangents: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        return outer(x), jax.jit(f)(t) * jax.jit(lambda y: y + 1)(x) + jax.jit(f)(jnp.stack([t, t]))[0]
+
+    @jax.custom_jvp
+    def outer(x: Any) -> Any:
+        return jnp.sin(x)
+
+    outer.defjvp(rule)
+    loss = lambda x: jnp.sum(outer(x) + jax.jit(f)(x))  # noqa: E731
+    close(compile(value_and_grad(from_jax(loss, X), "main"), "main_grad")(X)[1], jax.grad(loss)(X))
