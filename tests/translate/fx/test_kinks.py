@@ -53,7 +53,7 @@ EDGES: dict[str, tuple[Any, tuple[list[float], ...]]] = {
     "a clamp by tensors": (torch.clamp, ([NAN, 0.0, 0.5, 2.0, 3.0], [0.0, NAN, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, NAN, 1.0])),
     "atan2": (torch.atan2, ZEROS),
     "the argument of complex numbers": (lambda x, y: torch.complex(x, y).angle(), ZEROS),
-    "entr": (torch.special.entr, ([0.0, -0.0, 0.5, 1.0, 2.0, -0.5, -3.0],)),
+    "entr": (torch.special.entr, ([0.0, -0.0, 0.5, 1.0, 2.0, -0.5, -3.0, -INF],)),
     "remainder": (torch.remainder, DIVIDENDS),
     "a remainder by 0": (lambda x: torch.remainder(x, 0.0), ([1.0, -1.0, 2.5],)),
     "fmod": (torch.fmod, DIVIDENDS),

@@ -173,6 +173,7 @@ def _entr(m: Formula) -> SSAValue:
     found = _chosen(m, "equal", 0.0, m(ptir.SqrtOp, m.add(zero, 0.0)), found)  # the root has this value and slope at 0
     without_slope = m(ptir.SqrtOp, m.add(m.mul(below, 0.0), 0.0))
     found = _chosen(m, "less", 0.0, m.add(without_slope, -math.inf), found)
+    found = _chosen(m, "equal", -math.inf, m.to.like(-math.inf, m.x), found)  # above, 0 times -inf is NaN
     return m.to.select(m.to.compare("equal", m.x, m.x), found, m.x)
 
 
