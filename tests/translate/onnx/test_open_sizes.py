@@ -185,3 +185,31 @@ def test_a_quotient_of_known_scalars_is_folded() -> None:
         ("Squeeze", ["x", "axis"], ["y"], {}),
     ]
     check(model(nodes, [("B", 1)]), [(3, 1)])
+
+
+@pytest.mark.parametrize("less", ["s0", "s1"])
+def test_a_loop_as_long_as_a_dimension_stacks_its_rows(less: str) -> None:
+    """`for i in range(x.shape[1] - less)`: the sum of the columns so far."""
+    helper, proto = onnx.helper, onnx.TensorProto
+    info = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [
+            helper.make_node("Gather", ["x", "i"], ["column"], axis=1),
+            helper.make_node("Add", ["total", "column"], ["next"]),
+            helper.make_node("Identity", ["go"], ["still"]),
+            helper.make_node("Identity", ["next"], ["row"]),
+        ],
+        "body",
+        [info("i", proto.INT64, []), info("go", proto.BOOL, []), info("total", proto.FLOAT, ["B"])],
+        [info("still", proto.BOOL, []), info("next", proto.FLOAT, ["B"]), info("row", proto.FLOAT, ["B"])],
+    )
+    nodes: Nodes = [
+        ("Sub", ["length", less], ["trips"], {}),
+        ("Cast", ["s1"], ["true"], {"to": proto.BOOL}),
+        ("ReduceSum", ["x", "n1"], ["zero"], {"keepdims": 0}),
+        ("Loop", ["trips", "true", "zero"], ["last", "rows"], {"body": body}),
+        ("Add", ["rows", "last"], ["y"], {}),
+    ]
+    func = check(model(nodes), [(2, n) for n in (2, 3, 5)])  # the evaluator stacks no rows of zero iterations
+    assert f'"{"T" if less == "s0" else "max(1,T)-1"},B"' in str(func.function_type.outputs.data[0])
+    assert "ptir.scan" in str(func)

@@ -17,11 +17,13 @@ from xdsl.ir import SSAValue
 from mind_dialect import ptir
 from mind_dialect.errors import error
 from mind_dialect.ptir.types import SI64, read_type
+from mind_dialect.ptir_shapes import Dim
 from mind_dialect.shapes import inverse_permutation
 
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow, Scope, Values
 from .emitter import static
+from .extents import dim_of, greatest, settled
 from .node import Node, axis_of
 
 
@@ -68,12 +70,17 @@ def _loop(to: OnnxConverter, node: Node) -> Values:
         return _no_iteration(to, node, carried, rows)
     trips = node.raw(0) if node.has(0) else None
     if isinstance(start, np.ndarray) and isinstance(trips, np.ndarray) and _goes_on(to, body, carried):
-        return _counted(to, body, carried, int(node.number(0)))
+        return _counted(to, body, carried, _trip_count(node))
     if rows:
         raise Refused(
             "a Loop with scan outputs whose trip count depends on data", "give it a known trip count and a condition that is true"
         )
     return _while(to, node, body, carried, start)
+
+
+def _trip_count(node: Node) -> Dim:
+    """Return the known number of iterations, which may be a size with names."""
+    return dim_of(settled(greatest(np.asarray(node.number(0)), np.array(0))).item())
 
 
 def _no_iteration(to: OnnxConverter, node: Node, carried: Values, rows: int) -> Values:
@@ -93,10 +100,9 @@ def _goes_on(to: OnnxConverter, body: Any, carried: Values) -> bool:
     return isinstance(found, np.ndarray) and found.size == 1 and bool(found.all())
 
 
-def _counted(to: OnnxConverter, body: Any, carried: Values, trips: int) -> Values:
+def _counted(to: OnnxConverter, body: Any, carried: Values, trips: Dim) -> Values:
     names = to.captured(body)
     outer = to.outer_values(names)
-    trips = max(0, trips)
     rows = len(body.output) - 1 - len(carried)
 
     def iteration(carries: Values, xs: Values) -> tuple[Values, Values]:
