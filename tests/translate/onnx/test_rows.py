@@ -156,6 +156,15 @@ def test_nearest_resizes_by_scales(rounding: str, scales: tuple[float, float]):
     agrees("Resize", [normal(1, 2, 5, 6), None, factors], known=2, mode="nearest", nearest_mode=rounding)
 
 
+@pytest.mark.parametrize("rounding", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+@pytest.mark.parametrize("coordinates", ["half_pixel", "pytorch_half_pixel", "asymmetric"])
+def test_nearest_resizes_by_scales_that_f32_rounds(coordinates: str, rounding: str):
+    """Extents and elements follow from products and quotients in f32, which are whole where those in f64 are not."""
+    modes = {"mode": "nearest", "coordinate_transformation_mode": coordinates, "nearest_mode": rounding}
+    for scales in ((0.7, 1.3), (1 / 3, 0.6), (0.2, 0.3), (0.1, 1.7)):
+        agrees("Resize", [normal(1, 1, 10, 12), None, np.array([1, 1, *scales], np.float32)], known=2, **modes)
+
+
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 def test_antialiased_resizes(mode: str):
     sizes = np.array([1, 2, 3, 4], np.int64)

@@ -31,25 +31,31 @@ COORDINATES = (
 NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
-def _coordinates(mode: str, n: int, m: int, scale: float, roi: tuple[float, float]) -> Array:
-    """Return the coordinate of each of `m` results among `n` elements; `scale` is as given, which need not be `m / n`."""
+def _coordinates(mode: str, n: int, m: int, scale: float, roi: tuple[float, float], dtype: type[np.floating[Any]]) -> Array:
+    """
+    Return the coordinate of each of `m` results among `n` elements; `scale` is as given, which need not be `m / n`.
+
+    Quotients by the scale are rounded to `dtype`. Coordinates that are rounded to an element need f32, the dtype of scales:
+    1 / f32(1 / 3) is 3 in f32, and less than 3 in f64, which rounds down to another element.
+    """
     i = np.arange(m, dtype=np.float64)
+    corner, centre = (i / scale).astype(dtype), ((i + 0.5) / scale).astype(dtype)
     match mode:
         case "half_pixel":
-            return (i + 0.5) / scale - 0.5
+            return centre - 0.5
         case "half_pixel_symmetric":
             adjustment = m / (scale * n)
-            return n / 2 * (1 - adjustment) + (i + 0.5) / scale - 0.5
+            return n / 2 * (1 - adjustment) + centre - 0.5
         case "pytorch_half_pixel":
-            return (i + 0.5) / scale - 0.5 if m > 1 else np.zeros(m)
+            return centre - 0.5 if m > 1 else np.zeros(m)
         case "align_corners":
-            length = n * scale
+            length = float(dtype(n * scale))
             return i * (n - 1) / (length - 1) if length != 1 else np.zeros(m)
         case "tf_crop_and_resize":
             start, end = roi
             return start * (n - 1) + i * (end - start) * (n - 1) / (m - 1) if m > 1 else np.full(m, 0.5 * (start + end) * (n - 1))
         case _:
-            return i / scale
+            return corner
 
 
 def _nearest(x: Array, mode: str, n: int) -> Array:
@@ -105,8 +111,9 @@ def _sizes(node: Node, shape: Sequence[int], axes: Sequence[int]) -> tuple[list[
         return list(sizes), wanted
     if scales is None or scales.size != len(axes):
         raise error("E2007", "has neither scales nor sizes for its axes", expected=len(axes), actual=0)
-    given = [float(s) for s in scales.reshape(-1)]
-    return [math.floor(shape[a] * s) for a, s in zip(axes, given, strict=True)], given
+    given = scales.reshape(-1).astype(np.float32)
+    extents = [math.floor(np.float32(shape[a]) * s) for a, s in zip(axes, given, strict=True)]  # in f32, as ONNX infers them
+    return extents, [float(s) for s in given]
 
 
 def _check_unscaled(node: Node, shape: Dims, axes: Sequence[int]) -> None:
@@ -144,9 +151,11 @@ def _resize(to: OnnxConverter, node: Node) -> SSAValue:
         if scale <= 0:
             raise error("E8002", f"a scale of {scale} of an extent of {n}", attribute="scales", value=scale)
         check_constants(m if mode == "nearest" else m * n, "an image axis")
-        places = _coordinates(transform, n, m, scale, window)
+        places = _coordinates(transform, n, m, scale, window, np.float32 if mode == "nearest" else np.float64)
         if mode == "nearest":
-            x = taken(to, x, axis, _nearest(places, node.word("nearest_mode", "round_prefer_floor", NEAREST), n))
+            x = taken(
+                to, x, axis, _nearest(places.astype(np.float64), node.word("nearest_mode", "round_prefer_floor", NEAREST), n)
+            )
         else:
             stretch = 1 / scale if node.int("antialias") and scale < 1 else 1.0
             a, exclude = node.float("cubic_coeff_a", -0.75), bool(node.int("exclude_outside"))
