@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -148,8 +149,13 @@ DIALECTS.update({name: load for name, load in {**SHAPE, **FOREIGN}.items() if no
 MIND_UNIVERSE = Universe(all_dialects=DIALECTS, all_passes=PASSES, all_targets=TARGETS)
 
 
+@cache
 def multiverse() -> Universe:
-    """Return what xDSL and all plug-ins have, ours included where the package is on the path but not installed."""
+    """
+    Return what xDSL and all plug-ins have, ours included where the package is on the path but not installed.
+
+    The metadata of every package that is installed are read for it, once per process.
+    """
     found = Universe.get_multiverse()
     if PASSES.keys() <= found.all_passes.keys():
         return found
