@@ -12,7 +12,7 @@ pytest.importorskip("llvmlite")
 
 from mind_dialect import ptir
 from mind_dialect.ptir.types import DTYPES
-from mind_lowering.native import TARGETS, codegen, crossed
+from mind_lowering.native import TARGETS, codegen, crossed, scans
 from mind_lowering.native.program import lower, prepared
 from mind_runtime.native import jit
 from native_same import block, same, way
@@ -21,7 +21,10 @@ from ptir_forms import program
 
 __all__ = ["way"]
 
-EDGES = [(0, 5), (1, 40), (2, 1), (3, 17), (7, 8), (8, 7), (9, 16), (15, 15), (16, 64), (17, 65), (33, 63), (65, 9), (130, 33)]
+EDGES = [
+    *[(0, 5), (1, 40), (2, 1), (3, 17), (7, 8), (8, 7), (9, 16)],
+    *[(15, 15), (16, 64), (17, 65), (33, 63), (65, 9), (130, 33), (5, 200)],
+]
 SCANS = {
     "sum": lambda v, **flags: ptir.CumulativeSumOp(v, **flags).result,
     **{kind: lambda v, kind=kind, **flags: ptir.CumulativeOp(v, kind=kind, **flags).result for kind in ("prod", "max", "min")},
@@ -52,6 +55,28 @@ def test_scans_of_lines_of_other_dtypes(dtype: str) -> None:
     x = block(DTYPES[dtype], (3, 19, 37), special=True)
     same(lambda v: ptir.CumulativeSumOp(v, axis=2, exclusive=False, reverse=True).result, x)
     same(lambda v: ptir.CumulativeOp(v, kind="max", axis=-1, exclusive=True, reverse=False).result, x)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize(("exclusive", "reverse"), list(itertools.product((False, True), repeat=2)))
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "si8"])
+def test_scans_of_strips_of_lines(dtype: str, exclusive: bool, reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scans, "LARGE", 0)
+    for shape, (kind, scan) in zip([(7, 8200), (1, 4097), (2, 3, 5003), (60, 4200)], SCANS.items(), strict=True):
+        x = np.resize(block(DTYPES[dtype], (997,), special=kind != "prod"), shape)
+        same(lambda v, scan=scan: scan(v, axis=-2, exclusive=exclusive, reverse=reverse), x)
+
+
+def test_strips_are_for_many_lines_that_caches_do_not_hold() -> None:
+    def has_totals(shape: str) -> bool:
+        module = program(shape, lambda v: [ptir.CumulativeSumOp(v, axis=0, exclusive=False, reverse=False).result])
+        return "%totals.1 = alloca" in lower(prepared(function_of(module), TARGETS["avx2"]), TARGETS["avx2"]).text
+
+    assert has_totals("f32[1024,4096]")
+    assert not has_totals("f32[511,4096]")
+    assert not has_totals("f32[8192,512]")
+    assert not has_totals("f32[65536,33]")
 
 
 def test_an_exclusive_scan_of_lines_begins_with_zero_and_keeps_negative_zeros() -> None:
