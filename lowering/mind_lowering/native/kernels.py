@@ -30,6 +30,7 @@ from .convolutions.plan import expand_convolution, expand_phases, match_phases, 
 from .extremes_gradient import expand_extremes_gradient, match_extremes_gradient
 from .fusions import expand_parts, in_body, match_parts
 from .grouping import uncomputed_members, why_not
+from .joins import expand_in_parts
 from .kernel_steps import Draw
 from .kernels_lookups import LOOKUPS
 from .kernels_products import PRODUCTS
@@ -43,7 +44,7 @@ from .products.fusion import expand_fused_product, match_fused_product
 from .reasons import not_computed, not_produced, why_not_reduced
 from .rows.step import expand_rows, match_rows
 from .target_info import TargetInfo
-from .views import View, broadcast, indices, viewed, whole
+from .views import Joined, View, broadcast, indices, viewed, whole
 
 
 def _group(build: Builder, op: PtirOp) -> None:
@@ -52,7 +53,7 @@ def _group(build: Builder, op: PtirOp) -> None:
 
 def _view(build: Builder, op: PtirOp) -> None:
     source = build.view(op.operands[0])
-    found = viewed(source, op)
+    found = None if isinstance(source.base, Joined) else viewed(source, op)
     if found is None:
         found = viewed(build.copied(op.operands[0], source), op)
     assert found is not None, "what is dense can be viewed in any shape"
@@ -89,6 +90,8 @@ def _iota(build: Builder, op: ptir.IotaOp) -> None:
 
 
 def _concat(build: Builder, op: ptir.ConcatOp) -> None:
+    if expand_in_parts(build, op):
+        return
     target = build.joined.pop(op, None) or build.target(op.result)
     build.views[op.result] = target
     for value, place in zip(op.operands, parts(op, target), strict=True):

@@ -13,6 +13,7 @@ from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import PtirDType, tensor_type
 
 from .demanded import shape_of
+from .joins import border, expand_in_parts
 from .patterns import Builder, fill_of, row
 from .reasons import why_not_reduced
 from .reductions import identity_of
@@ -27,24 +28,10 @@ def padded(build: Builder, value: SSAValue, padding: Sequence[tuple[int, int]], 
     edges = [(low + high, i) for (low, high), i in zip(padding, interior, strict=True)]
     shape = tuple(n + rim + max(0, n - 1) * i for n, (rim, i) in zip(source.shape, edges, strict=True))
     target = whole(build.buffer(Use.ARENA, source.dtype, prod(shape), f"{value.name_hint or 'x'}.padded"), shape)
-    for part in [target] if any(interior) else _border(target, padding):
-        build.copy(value, broadcast(number, part.shape), part)
+    for starts, extents in [((0,) * len(shape), shape)] if any(interior) else border(shape, padding):
+        build.copy(value, broadcast(number, extents), window(target, starts, extents, [1] * len(shape)))
     build.copy(value, source, window(target, [low for low, _ in padding], source.shape, [i + 1 for i in interior]))
     return target
-
-
-def _border(target: View, padding: Sequence[tuple[int, int]]) -> list[View]:
-    """Return what is around the inner elements of a view: for each axis what is before and after those of the axes before."""
-    found: list[View] = []
-    starts, shape = [0] * len(target.shape), list(target.shape)
-    for axis, (low, high) in enumerate(padding):
-        n = target.shape[axis]
-        for start, size in ((0, low), (n - high, high)):
-            if size:
-                sizes = [*shape[:axis], size, *shape[axis + 1 :]]
-                found.append(window(target, [*starts[:axis], start, *starts[axis + 1 :]], sizes, [1] * len(sizes)))
-        starts[axis], shape[axis] = low, n - low - high
-    return found
 
 
 def one_number(build: Builder, literal: PtirLiteralAttr, value: SSAValue) -> View:
@@ -57,7 +44,9 @@ def _pad(build: Builder, op: ptir.PadOp) -> None:
     values = op.values()
     edges: list[tuple[int, int]] = list(zip(values["low"], values["high"], strict=True))
     x = op.operands[0]
-    build.views[op.result] = padded(build, x, edges, values["interior"], one_number(build, values["pad_value"], x))
+    number = one_number(build, values["pad_value"], x)
+    if not expand_in_parts(build, op, number):
+        build.views[op.result] = padded(build, x, edges, values["interior"], number)
 
 
 def _extract_patches(build: Builder, op: ptir.ExtractPatchesOp) -> None:

@@ -33,6 +33,7 @@ from .concats import concat_of, parts
 from .demanded import Demanded
 from .grouping import group_name
 from .groups import Group
+from .joins import boxes, in_box, in_parts, is_read_in_parts
 from .outlining import NoKernel, random_ops, shown
 from .partials import cut_up
 from .patterns import KernelPattern
@@ -40,7 +41,7 @@ from .products.deferred import Deferred
 from .steps import Limited, NativeStep
 from .table import Table
 from .values import Values
-from .views import Buffer, Use, View, whole
+from .views import Buffer, Joined, Use, View, in_memory_of, whole
 
 ITERATION = "the number of the iteration"
 """The schedule of the kernel that writes the induction variable of a loop to memory, for kernels that read it."""
@@ -203,6 +204,8 @@ class NativePlan(Values, ABC):
         if source.dtype in (F16, BF16) and isinstance(source.base, Buffer):  # which would be widened and narrowed again
             source, target = replace(source, dtype=UI16), replace(target, dtype=UI16)
         name = f"{value.name_hint}.copy" if value.name_hint else "copy"
+        if isinstance(source.base, Joined):
+            return [self.copy(value, in_box(source, b), in_box(target, b)) for b in boxes(source.shape, [source])][-1]
         origins = () if origin is None else (origin,)
         return self.kernel(Group(name, source.shape, {value: source}, outputs=[(value, target)], origin=origins))
 
@@ -218,7 +221,7 @@ class NativePlan(Values, ABC):
 
         What little depends on fixed inputs alone is computed once for all calls, as packing is: result by result.
         """
-        views = [self.view(value) for op in ops for value in op.operands if value.owner not in ops]
+        views = [v for op in ops for value in op.operands if value.owner not in ops for v in in_memory_of(self.view(value))]
         if not self._is_fixed(ops, results, views):
             self._group(ops, results)
             return
@@ -251,12 +254,13 @@ class NativePlan(Values, ABC):
                 group.reductions.append((value.owner, self.target(value)))
             else:
                 group.outputs.append((value, self._result(value, made_by)))
-        self.add(group)
+        for part in in_parts(self, group):
+            self.add(part)
 
     def _result(self, value: SSAValue, members: Container[Operation]) -> View:
         """Return memory for a result of a group: a part of that of the concat that alone reads it, or its own."""
         found = None if self.demanded.sizes else concat_of(value, members)
-        if found is None:
+        if found is None or is_read_in_parts(found[0], self.host):
             return self.target(value)
         op, index = found
         if op not in self.joined:

@@ -76,7 +76,18 @@ class Indices:
     """The rule that gives each element its index along an axis: what `iota` counts."""
 
 
-Base = Buffer | PtirLiteralAttr | Indices
+@dataclass(frozen=True)
+class Joined:
+    """
+    The parts of a value that is nowhere as a whole: of each the first index along each axis, and its view.
+
+    Groups read them where they are; for anything else they are copied together. The view of the value has no strides.
+    """
+
+    parts: tuple[tuple[Ints, View], ...]
+
+
+Base = Buffer | PtirLiteralAttr | Indices | Joined
 
 
 @dataclass(frozen=True)
@@ -149,6 +160,16 @@ def filled(literal: PtirLiteralAttr, shape: Sequence[int]) -> View:
 def indices(dtype: PtirDType, shape: Sequence[int], axis: int) -> View:
     """Return the view that `iota` gives."""
     return View(Indices(), dtype, tuple(shape), tuple(int(a == axis % len(shape)) for a in range(len(shape))))
+
+
+def joined(dtype: PtirDType, shape: Sequence[int], parts: Sequence[tuple[Ints, View]]) -> View:
+    """Return the view of a value that is nowhere as a whole, given its parts."""
+    return View(Joined(tuple(parts)), dtype, tuple(shape), (0,) * len(shape))
+
+
+def in_memory_of(view: View) -> list[View]:
+    """Return the view, or the parts of a value that is nowhere as a whole."""
+    return [part for _, part in view.base.parts] if isinstance(view.base, Joined) else [view]
 
 
 def _laid_out(view: View, layout: views.StridedLayout) -> View:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from mind_dialect.ptir import GatherOp
+from mind_dialect.ptir import GatherOp, PtirLiteralAttr
 from mind_dialect.ptir.types import Kind, PtirDType
 from mind_passes.ptir.building import accumulator
 
@@ -234,7 +234,7 @@ class ColumnLoops(RowLoops):
 
     def number_of(self, iteration: RowLanes, value: Value) -> str:
         """One number of each row of a vector."""
-        if value.view is not None and not isinstance(value.view.base, Buffer | Indices):
+        if value.view is not None and isinstance(value.view.base, PtirLiteralAttr):
             return constant(iteration.lanes, value.view.base)
         if value not in self.vectors and value.op is None:
             self.read_number(value)

@@ -1,0 +1,148 @@
+"""
+Concats and pads that groups read where their parts lie: a group over each box in which every operand lies in one part.
+
+    %r = ptir.concat [%tail, %head] axis = 0        slices of %u: its rows, each moved by one
+    %y = ptir.sub %u, %r                            two kernels, of the rows before the seam and of those after it
+
+So neighbours of a grid, rotated halves and borders are never copied together. Each box is a kernel with code of its own: a few,
+over arrays that are worth it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate, pairwise, product
+from math import prod
+
+from xdsl.ir import Operation
+
+from mind_dialect import ptir
+from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir.types import known_extents, read_type
+
+from ..launch.views import VIEWS, Ints
+from .grouping import is_elementwise, why_not
+from .groups import Group
+from .patterns import Builder, readable
+from .target_info import TargetInfo
+from .views import Joined, View, broadcast, joined, window
+
+LEAST_BYTES = 64 << 10
+"""Bytes of a value that is not copied together, at least: smaller ones cost less than the code of several kernels."""
+MOST_BOXES = 9
+"""Kernels that a group becomes, at most: those of a step to either side along two axes."""
+
+Box = tuple[Ints, Ints]
+"""The first index along each axis, and the extents."""
+
+
+def pieces(op: Operation) -> list[Box] | None:
+    """Return where in the result of a concat or a pad each operand lies, then each part of a border; None for other ops."""
+    shape = known_extents(op.results[0].type)
+    if isinstance(op, ptir.ConcatOp):
+        axis: int = op.values()["axis"] % len(shape)
+        extents = [known_extents(x.type) for x in op.operands]
+        begins = accumulate([e[axis] for e in extents[:-1]], initial=0)
+        return [
+            (tuple([begin if a == axis else 0 for a in range(len(shape))]), e) for begin, e in zip(begins, extents, strict=True)
+        ]
+    if not isinstance(op, ptir.PadOp) or any(op.values()["interior"]):
+        return None
+    values = op.values()
+    return [
+        (tuple(values["low"]), known_extents(op.x.type)),
+        *border(shape, list(zip(values["low"], values["high"], strict=True))),
+    ]
+
+
+def border(shape: Ints, padding: Sequence[tuple[int, int]]) -> Iterator[Box]:
+    """Yield what is around the inner elements: for each axis what is before and after those of the axes before."""
+    starts, extents = [0] * len(shape), list(shape)
+    for axis, (low, high) in enumerate(padding):
+        n = shape[axis]
+        for start, size in ((0, low), (n - high, high)):
+            if size:
+                yield (*starts[:axis], start, *starts[axis + 1 :]), (*extents[:axis], size, *extents[axis + 1 :])
+        starts[axis], extents[axis] = low, n - low - high
+
+
+def is_read_in_parts(op: PtirOp, host: TargetInfo) -> bool:
+    """Return whether all that uses a concat or a pad are groups that read it where its parts lie, and it is large."""
+    value, shape = op.results[0], known_extents(op.results[0].type)
+    if prod(shape) * read_type(value.type).dtype.size < LEAST_BYTES or len(op.operands) > MOST_BOXES or pieces(op) is None:
+        return False
+    return all(_reads_parts(use.operation, use.index, op, host) for use in value.uses)
+
+
+def expand_in_parts(build: Builder, op: PtirOp, number: View | None = None) -> bool:
+    """Let a concat, or a pad by a `number`, be nowhere as a whole if all that uses it allows that; whether it does."""
+    if build.demanded.sizes or not is_read_in_parts(op, build.host):
+        return False
+    places, views = pieces(op) or [], [readable(build, x) for x in op.operands]
+    for _, extents in places[len(views) :]:
+        assert number is not None, "there is a border"
+        views.append(broadcast(number, extents))
+    result, parts = op.results[0], [(start, view) for (start, _), view in zip(places, views, strict=True) if view.count]
+    build.views[result] = joined(read_type(result.type).dtype, build.shape(result), parts)
+    return True
+
+
+def _reads_parts(user: Operation, index: int, op: PtirOp, host: TargetInfo) -> bool:
+    """Return whether groups alone read the operand of an op at `index`, as it is, and that in few boxes."""
+    if user.parent is not op.parent or not isinstance(user, PtirOp):
+        return False
+    members: Collection[PtirOp] = [user]
+    if isinstance(user, ptir.FusionOp):
+        inner = [o for o in user.body.block.ops if isinstance(o, PtirOp) and not isinstance(o, ptir.YieldOp)]
+        members = [o for o in inner if type(o) not in (*VIEWS, ptir.ConstantOp, ptir.IotaOp)]
+        if not all(use.operation in members for use in user.body.block.args[index].uses):
+            return False
+    shape = known_extents(op.results[0].type)
+    if not all(is_elementwise(o) and known_extents(o.results[0].type) == shape and why_not(o, host) is None for o in members):
+        return False
+    every = [found for v in user.operands if isinstance(o := v.owner, PtirOp) and (found := pieces(o)) is not None]
+    return prod(len(cuts) - 1 for cuts in _cuts(shape, every)) <= MOST_BOXES
+
+
+def _cuts(shape: Ints, every: Sequence[Sequence[Box]]) -> list[list[int]]:
+    """Return along each axis where boxes begin, and its extent."""
+    found: list[set[int]] = [{0, n} for n in shape]
+    for box in (box for boxes in every for box in boxes if len(box[0]) == len(shape)):
+        for places, start, extent in zip(found, *box, strict=True):
+            places.update((start, start + extent))
+    return [sorted(n for n in places if n <= end) for places, end in zip(found, shape, strict=True)]
+
+
+def boxes(shape: Ints, views: Sequence[View]) -> Iterator[Box]:
+    """Yield the boxes of a shape in each of which every view lies in one part."""
+    every = [[(start, part.shape) for start, part in v.base.parts] for v in views if isinstance(v.base, Joined)]
+    ranges = [list(pairwise(cuts)) for cuts in _cuts(shape, every)]
+    for box in product(*ranges):
+        yield tuple([low for low, _ in box]), tuple([high - low for low, high in box])
+
+
+def in_box(view: View, box: Box) -> View:
+    """Return a box of a view."""
+    starts, extents = box
+    if isinstance(view.base, Joined):
+        for first, part in view.base.parts:
+            at = tuple([s - f for s, f in zip(starts, first, strict=True)])
+            if all(0 <= a and a + n <= m for a, n, m in zip(at, extents, part.shape, strict=True)):
+                return window(part, at, extents, [1] * len(extents))
+    return window(view, starts, extents, [1] * len(extents))
+
+
+def in_parts(build: Builder, group: Group) -> Iterator[Group]:
+    """Yield the groups that a group is: itself, or one over each box in which every operand lies in one part."""
+    inputs = group.inputs
+    if not any(isinstance(v.base, Joined) for v in inputs.values()):
+        yield group
+    elif group.reductions or any(v.lookups for v in inputs.values()):
+        together = {value: build.copied(value, v) if isinstance(v.base, Joined) else v for value, v in inputs.items()}
+        yield replace(group, inputs=together)
+    else:
+        for box in boxes(group.shape, list(inputs.values())):
+            places = {value: in_box(v, box) for value, v in inputs.items()}
+            results = [(value, in_box(v, box)) for value, v in group.outputs]
+            yield replace(group, shape=box[1], inputs=places, outputs=results)
