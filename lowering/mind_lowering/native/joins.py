@@ -11,7 +11,6 @@ over arrays that are worth it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from itertools import accumulate, pairwise, product
 from math import prod
 
@@ -19,19 +18,17 @@ from xdsl.ir import Operation
 
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir.types import known_extents, read_type
+from mind_dialect.ptir.types import known_extents
 
 from ..launch.views import VIEWS, Ints
 from .grouping import is_elementwise, why_not
-from .groups import Group
-from .patterns import Builder, readable
 from .target_info import TargetInfo
-from .views import Joined, View, broadcast, joined, window
+from .views import Joined, View, window
 
-LEAST_BYTES = 64 << 10
-"""Bytes of a value that is not copied together, at least: smaller ones cost less than the code of several kernels."""
-MOST_BOXES = 9
-"""Kernels that a group becomes, at most: those of a step to either side along two axes."""
+LEAST_BYTES = 4 << 10
+"""Bytes of a value that is not copied together, at least, for each kernel that reads it: their code takes time too."""
+MOST_BOXES = 27
+"""Kernels that a group becomes, at most: those of a step to either side along three axes."""
 
 Box = tuple[Ints, Ints]
 """The first index along each axis, and the extents."""
@@ -69,23 +66,9 @@ def border(shape: Ints, padding: Sequence[tuple[int, int]]) -> Iterator[Box]:
 
 def is_read_in_parts(op: PtirOp, host: TargetInfo) -> bool:
     """Return whether all that uses a concat or a pad are groups that read it where its parts lie, and it is large."""
-    value, shape = op.results[0], known_extents(op.results[0].type)
-    if prod(shape) * read_type(value.type).dtype.size < LEAST_BYTES or len(op.operands) > MOST_BOXES or pieces(op) is None:
+    if len(op.operands) > MOST_BOXES or pieces(op) is None:
         return False
-    return all(_reads_parts(use.operation, use.index, op, host) for use in value.uses)
-
-
-def expand_in_parts(build: Builder, op: PtirOp, number: View | None = None) -> bool:
-    """Let a concat, or a pad by a `number`, be nowhere as a whole if all that uses it allows that; whether it does."""
-    if build.demanded.sizes or not is_read_in_parts(op, build.host):
-        return False
-    places, views = pieces(op) or [], [readable(build, x) for x in op.operands]
-    for _, extents in places[len(views) :]:
-        assert number is not None, "there is a border"
-        views.append(broadcast(number, extents))
-    result, parts = op.results[0], [(start, view) for (start, _), view in zip(places, views, strict=True) if view.count]
-    build.views[result] = joined(read_type(result.type).dtype, build.shape(result), parts)
-    return True
+    return all(_reads_parts(use.operation, use.index, op, host) for use in op.results[0].uses)
 
 
 def _reads_parts(user: Operation, index: int, op: PtirOp, host: TargetInfo) -> bool:
@@ -102,7 +85,8 @@ def _reads_parts(user: Operation, index: int, op: PtirOp, host: TargetInfo) -> b
     if not all(is_elementwise(o) and known_extents(o.results[0].type) == shape and why_not(o, host) is None for o in members):
         return False
     every = [found for v in user.operands if isinstance(o := v.owner, PtirOp) and (found := pieces(o)) is not None]
-    return prod(len(cuts) - 1 for cuts in _cuts(shape, every)) <= MOST_BOXES
+    count = prod(len(cuts) - 1 for cuts in _cuts(shape, every))
+    return count <= MOST_BOXES and prod(shape) * op.result_spec().dtype.size >= count * LEAST_BYTES
 
 
 def _cuts(shape: Ints, every: Sequence[Sequence[Box]]) -> list[list[int]]:
@@ -131,18 +115,3 @@ def in_box(view: View, box: Box) -> View:
             if all(0 <= a and a + n <= m for a, n, m in zip(at, extents, part.shape, strict=True)):
                 return window(part, at, extents, [1] * len(extents))
     return window(view, starts, extents, [1] * len(extents))
-
-
-def in_parts(build: Builder, group: Group) -> Iterator[Group]:
-    """Yield the groups that a group is: itself, or one over each box in which every operand lies in one part."""
-    inputs = group.inputs
-    if not any(isinstance(v.base, Joined) for v in inputs.values()):
-        yield group
-    elif group.reductions or any(v.lookups for v in inputs.values()):
-        together = {value: build.copied(value, v) if isinstance(v.base, Joined) else v for value, v in inputs.items()}
-        yield replace(group, inputs=together)
-    else:
-        for box in boxes(group.shape, list(inputs.values())):
-            places = {value: in_box(v, box) for value, v in inputs.items()}
-            results = [(value, in_box(v, box)) for value, v in group.outputs]
-            yield replace(group, shape=box[1], inputs=places, outputs=results)

@@ -30,14 +30,13 @@ from .convolutions.plan import expand_convolution, expand_phases, match_phases, 
 from .extremes_gradient import expand_extremes_gradient, match_extremes_gradient
 from .fusions import expand_parts, in_body, match_parts
 from .grouping import uncomputed_members, why_not
-from .joins import expand_in_parts
 from .kernel_steps import Draw
 from .kernels_lookups import LOOKUPS
 from .kernels_products import PRODUCTS
 from .kernels_scatters import SCATTERS
 from .kernels_sorts import SORTS
 from .kernels_window_arg import WINDOW_ARGS
-from .kernels_windows import WINDOWS, one_number
+from .kernels_windows import WINDOWS, expand_in_parts, one_number
 from .patterns import Builder, KernelPattern, row
 from .products.defer import expand_prologue, match_prologue
 from .products.fusion import expand_fused_product, match_fused_product

@@ -8,16 +8,16 @@ from math import prod
 from xdsl.ir import Block, SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir import PtirLiteralAttr
+from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import PtirDType, tensor_type
+from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
 
 from .demanded import shape_of
-from .joins import border, expand_in_parts
-from .patterns import Builder, fill_of, row
+from .joins import border, is_read_in_parts, pieces
+from .patterns import Builder, fill_of, readable, row
 from .reasons import why_not_reduced
 from .reductions import identity_of
-from .views import Use, View, broadcast, filled, literal_of, reshaped, whole, window
+from .views import Use, View, broadcast, filled, joined, literal_of, reshaped, whole, window
 
 
 def padded(build: Builder, value: SSAValue, padding: Sequence[tuple[int, int]], interior: Sequence[int], number: View) -> View:
@@ -32,6 +32,19 @@ def padded(build: Builder, value: SSAValue, padding: Sequence[tuple[int, int]], 
         build.copy(value, broadcast(number, extents), window(target, starts, extents, [1] * len(shape)))
     build.copy(value, source, window(target, [low for low, _ in padding], source.shape, [i + 1 for i in interior]))
     return target
+
+
+def expand_in_parts(build: Builder, op: PtirOp, number: View | None = None) -> bool:
+    """Let a concat, or a pad by a `number`, be nowhere as a whole if all that uses it allows that; whether it does."""
+    if build.demanded.sizes or not is_read_in_parts(op, build.host):
+        return False
+    places, views = pieces(op) or [], [readable(build, x) for x in op.operands]
+    for _, extents in places[len(views) :]:
+        assert number is not None, "there is a border"
+        views.append(broadcast(number, extents))
+    result, parts = op.results[0], [(start, view) for (start, _), view in zip(places, views, strict=True) if view.count]
+    build.views[result] = joined(read_type(result.type).dtype, build.shape(result), parts)
+    return True
 
 
 def one_number(build: Builder, literal: PtirLiteralAttr, value: SSAValue) -> View:

@@ -33,7 +33,7 @@ from .concats import concat_of, parts
 from .demanded import Demanded
 from .grouping import group_name
 from .groups import Group
-from .joins import boxes, in_box, in_parts, is_read_in_parts
+from .joins import boxes, in_box, is_read_in_parts
 from .outlining import NoKernel, random_ops, shown
 from .partials import cut_up
 from .patterns import KernelPattern
@@ -254,8 +254,22 @@ class NativePlan(Values, ABC):
                 group.reductions.append((value.owner, self.target(value)))
             else:
                 group.outputs.append((value, self._result(value, made_by)))
-        for part in in_parts(self, group):
+        for part in self._in_parts(group):
             self.add(part)
+
+    def _in_parts(self, group: Group) -> Iterator[Group]:
+        """Yield the groups that a group is: itself, or one over each box in which every operand lies in one part."""
+        inputs = group.inputs
+        if not any(isinstance(v.base, Joined) for v in inputs.values()):
+            yield group
+        elif group.reductions or any(v.lookups for v in inputs.values()):
+            together = {value: self.copied(value, v) if isinstance(v.base, Joined) else v for value, v in inputs.items()}
+            yield replace(group, inputs=together)
+        else:
+            for box in boxes(group.shape, list(inputs.values())):
+                places = {value: in_box(v, box) for value, v in inputs.items()}
+                results = [(value, in_box(v, box)) for value, v in group.outputs]
+                yield replace(group, shape=box[1], inputs=places, outputs=results)
 
     def _result(self, value: SSAValue, members: Container[Operation]) -> View:
         """Return memory for a result of a group: a part of that of the concat that alone reads it, or its own."""
