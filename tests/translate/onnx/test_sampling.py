@@ -159,6 +159,13 @@ def test_derivatives_are_those_of_central_differences(name: str) -> None:
     np.testing.assert_allclose(ours, slope, rtol=1e-6)
 
 
+@pytest.mark.parametrize("align", [0, 1])
+@pytest.mark.parametrize("size", [(1, 4, 3, 5), (2, 1, 4, 2), (1, 2, 3, 4, 2), (3, 1, 2, 2, 5)])
+def test_grids_under_affine_maps(size: tuple[int, ...], align: int) -> None:
+    n = len(size) - 2
+    agrees(by_runtime, "AffineGrid", [normal(size[0], n, n + 1), np.array(size)], known=1, align_corners=align)
+
+
 REFUSED: dict[str, tuple[str, list[Array], int, dict[str, Any], str]] = {
     "a grid of another rank": ("GridSample", [normal(1, 1, 4, 4), normal(1, 3, 2)], 99, {}, "E3002"),
     "a grid of too many coordinates": ("GridSample", [normal(1, 1, 4, 4), normal(1, 3, 3, 3)], 99, {}, "E3003"),
@@ -177,6 +184,8 @@ REFUSED: dict[str, tuple[str, list[Array], int, dict[str, Any], str]] = {
     "a stride of 0": ("Col2Im", [normal(1, 5, 5), np.array([5, 5]), np.array([1, 5])], 1, {"strides": [0, 1]}, "E8002"),
     "windows of another rank": ("Col2Im", [normal(1, 5, 5), np.array([5, 5]), np.array([5])], 1, {}, "E8002"),
     "an image size that is data": ("Col2Im", [normal(1, 5, 5), np.array([5, 5]), np.array([1, 5])], 99, {}, "E8008"),
+    "maps of another rank": ("AffineGrid", [normal(1, 2, 3), np.array([1, 1, 2, 2, 2])], 1, {}, "E3003"),
+    "maps of another batch": ("AffineGrid", [normal(2, 2, 3), np.array([1, 1, 2, 2])], 1, {}, "E3003"),
     "a diagonal of a rectangle": ("Einsum", [normal(3, 4)], 99, {"equation": "ii->i"}, "E3003"),
     "a result that repeats a letter": ("Einsum", [normal(3)], 99, {"equation": "i->ii"}, "E8002"),
     "a determinant of a rectangle": ("Det", [normal(3, 4)], 99, {}, "E3003"),

@@ -20,6 +20,7 @@ from mind_dialect.ptir.types import F32, SI64
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow
 from .emitter import check_constants, static
+from .model import array_dtype
 from .node import Node
 
 MODES = {"linear": "linear", "bilinear": "linear", "nearest": "nearest", "cubic": "cubic", "bicubic": "cubic"}
@@ -207,4 +208,22 @@ def _col2im(to: OnnxConverter, node: Node) -> SSAValue:
     return to.reshape(to.part(found, 2, 0, elements), (*spread[:2], *image))
 
 
-SAMPLING: dict[str, OnnxRow | Refused] = {"Col2Im": _col2im, "GridSample": _grid_sample}
+def _affine_grid(to: OnnxConverter, node: Node) -> SSAValue:
+    """Images of the points of a grid under maps `[N, n, n + 1]`; the schema's function takes a batch of 1 for no axis."""
+    theta, size = node.ranked(0, 3), node.integers(1)
+    assert size is not None
+    batch, n, columns = static(to.shape(theta), "AffineGrid")
+    if n not in (2, 3) or columns != n + 1 or len(size) != n + 2 or size[0] != batch or min(size[2:]) < 1:
+        message = f"maps of shape {[batch, n, columns]} for images of shape {brief(size)}"
+        raise error("E3003", message, dimension="theta", extents=(columns, len(size) - 1))
+    check_constants(math.prod(size[2:]) * columns, "AffineGrid")
+    axes = [np.linspace(-1, 1, k) if k > 1 else np.zeros(1) for k in size[2:]]  # of one point, its centre
+    if not node.int("align_corners"):
+        axes = [axis * (k - 1) / k for axis, k in zip(axes, size[2:], strict=True)]
+    points = np.stack([*np.meshgrid(*axes, indexing="ij")[::-1], np.ones(size[2:])], -1).reshape(-1, columns)
+    base = to.array_constant(points.astype(array_dtype(to.dtype(theta))))
+    found = to.emit(ptir.DotGeneralOp, base, theta, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(2,))
+    return to.reshape(to.transpose(found, (1, 0, 2)), (batch, *size[2:], n))
+
+
+SAMPLING: dict[str, OnnxRow | Refused] = {"AffineGrid": _affine_grid, "Col2Im": _col2im, "GridSample": _grid_sample}

@@ -53,7 +53,7 @@ REASONS: dict[str, Refused] = {
 }
 BY_FUNCTION: frozenset[str] = frozenset(
     """
-    AffineGrid BlackmanWindow CausalConvWithState DynamicQuantizeLinear GroupNormalization HammingWindow HannWindow
+    BlackmanWindow CausalConvWithState DynamicQuantizeLinear GroupNormalization HammingWindow HannWindow
     LinearAttention MeanVarianceNormalization NegativeLogLikelihoodLoss RMSNormalization RotaryEmbedding
     SoftmaxCrossEntropyLoss SwiGLU ai.onnx.preview.FlexAttention
     """.split()
