@@ -10,22 +10,12 @@ buffers and constants become named inputs marked `ptir.parameter`, and are hande
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 from xdsl.dialects.builtin import DictionaryAttr as Dictionary
-from xdsl.dialects.builtin import (
-    FileLineColLoc,
-    FunctionType,
-    IntAttr,
-    LocationAttr,
-    ModuleOp,
-    NameLoc,
-    StringAttr,
-    UnitAttr,
-    UnknownLoc,
-)
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, UnitAttr, UnknownLoc
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
@@ -39,7 +29,9 @@ from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.ptir_shapes import UNKNOWN, Dim
 
 from ..unsupported import Refused, Unsupported
+from .control import CONTROL, MissingError
 from .converter import AtenConverter, Call, Results
+from .locations import location_of
 from .sizes import declared_ranges, dim_of_expression, number_of_expression
 from .table import ROWS, SIZES
 
@@ -59,8 +51,6 @@ _RAISED = "_linalg_check_errors.default"
 """An op with an effect: it raises for a code of failure. Calls of `mind.linalg` raise themselves."""
 _TOKEN = "token"
 """Type of the values that order ops with effects in graphs of torch: not an input of ours."""
-_FRAME = re.compile(r'File "([^"]+)", line (\d+), in')
-_LIBRARY = re.compile(r"/(site|dist)-packages/(torch|transformers|torchvision)/|/torch/(nn|_\w+)/")
 
 
 class Exported(NamedTuple):
@@ -105,19 +95,6 @@ def key_of(target: Any) -> str:
     return name.removeprefix("aten.")
 
 
-def location_of(node: Any) -> LocationAttr:
-    """The line of the user's model that a node comes from, under the path of its module."""
-    stack: dict[str, Any] = node.meta.get("nn_module_stack") or {}
-    path = next((str(entry[0]) for entry in reversed(list(stack.values())) if entry and entry[0]), "")
-    path = re.sub(r"^L\[?['\"]?self['\"]?\]?\.?", "", path)
-    frames: list[tuple[str, str]] = _FRAME.findall(node.meta.get("stack_trace") or "")
-    own = [frame for frame in frames if not _LIBRARY.search(frame[0])] or frames
-    if not own:
-        return NameLoc(StringAttr(path), UnknownLoc()) if path else UnknownLoc()
-    place = FileLineColLoc(StringAttr(own[-1][0]), IntAttr(int(own[-1][1])), IntAttr(1))
-    return NameLoc(StringAttr(path), place) if path else place
-
-
 class _GraphImporter:
     """Walks one graph."""
 
@@ -130,11 +107,37 @@ class _GraphImporter:
     def run(self, graph: Any, block: Block) -> None:
         """Emit the ops of all calls; what has no form is counted."""
         self.to.block = block
+        self._walk(graph)
+
+    def _walk(self, graph: Any) -> None:
         for node in graph.nodes:
             if node.op == "call_function":
                 self.convert(node)
+            elif node.op == "get_attr" and hasattr(part := getattr(graph.owning_module, node.target), "graph"):
+                self.env[node] = partial(self._inlined, part.graph)
             elif node.op not in ("placeholder", "output"):
                 self.refuse(node, f"{node.op} {node.target}", Refused("a node of the graph that is not a call of an op"))
+
+    def _inlined(self, graph: Any, arguments: Sequence[Any]) -> list[SSAValue]:
+        """Emit the ops of a graph that another one holds on its arguments, and return its results. Raises `MissingError`."""
+        self.env.update(zip((n for n in graph.nodes if n.op == "placeholder"), arguments, strict=True))
+        self._walk(graph)
+        results = next(n for n in graph.nodes if n.op == "output").args[0]
+        found = [self.value(v) for v in (results if isinstance(results, list | tuple) else [results])]  # pyright: ignore
+        if not all(isinstance(v, SSAValue) for v in found):
+            raise MissingError
+        return found
+
+    def _control(self, node: Any, key: str) -> None:
+        given = [self.value(v) for v in node.args]
+        try:
+            if any(map(_holds_missing, given)):
+                raise MissingError
+            self.env[node] = list(CONTROL[key](self.to, len(node.meta["val"]), *given))
+        except MissingError:
+            self.env[node] = _MISSING
+        except Refused as refused:
+            self.refuse(node, key, refused)
 
     def convert(self, node: Any) -> None:
         """Emit one call, and bind its results."""
@@ -142,6 +145,8 @@ class _GraphImporter:
         self.to.location = location_of(node)
         if node.target is operator.getitem:
             self.env[node] = self._item(node)
+        elif key in CONTROL and getattr(node.target, "_schema", None) is None:
+            self._control(node, key)
         elif key == "with_effects" and key_of(node.args[1]) == _RAISED:
             self.env[node] = [_TOKEN]
         elif key == _READ and node.users and all(_selects_by(user, node) for user in node.users):
