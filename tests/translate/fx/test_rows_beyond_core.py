@@ -231,3 +231,11 @@ def test_a_running_sum_along_rows_of_any_number_is_refused() -> None:
     with pytest.raises(MindError, match="a size that is not known") as caught:
         from_torch(Function(lambda x: torch.logcumsumexp(x, 0)), torch.ones(5, 3), dynamic=dynamic)
     assert caught.value.code == "E8008"
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_an_interpolation_of_integers_is_refused(smooth: bool) -> None:
+    resized = Function(lambda x: F.interpolate(x, (5, 7), mode="bilinear", antialias=smooth))
+    with pytest.raises(MindError, match="an interpolation of integers") as caught:
+        from_torch(resized, torch.zeros(1, 3, 4, 4, dtype=torch.uint8))
+    assert caught.value.code == "E8008"

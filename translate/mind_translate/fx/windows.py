@@ -214,6 +214,15 @@ def _share(i: int, size: int, count: int) -> list[float]:
     return [1 / (end - start) if start <= j < end else 0.0 for j in range(size)]
 
 
+def _arithmetic(call: Call) -> PtirDType:
+    """Return the dtype in which an image is interpolated. Raises `Refused` for integers."""
+    if not call.dtype.is_float:
+        raise Refused(
+            "an interpolation of integers, whose weights torch rounds", "convert the image by .float(), and round the result"
+        )
+    return wide(call.dtype)
+
+
 def _factors(dtype: PtirDType, scales: Sequence[float] | None, sizes: Sizes, out: Sizes, align: bool = False) -> list[float]:
     """Return the distances, in the image, of the positions of the result, rounded to `dtype`."""
     if align:
@@ -242,7 +251,7 @@ def _bilinear(
     to: AtenConverter, call: Call, x: SSAValue, out: Any, align: bool, scales: Sequence[float] | None = None
 ) -> SSAValue:
     """Between two neighbours along each axis, by how near they are."""
-    dtype = wide(call.dtype)
+    dtype = _arithmetic(call)
     x = to.cast(x, dtype)
     factors = _factors(dtype, scales, to.sizes(x, (2, 3)), _ints(call.shape[2:]), align)
     for axis, factor in zip((2, 3), factors, strict=True):
@@ -270,7 +279,7 @@ def _smooth(support: float, weight: Callable[[float], float]) -> Row:
     """
 
     def row(to: AtenConverter, call: Call, x: SSAValue, out: Any, align: bool, *scales: float | None) -> SSAValue:
-        dtype = wide(call.dtype)
+        dtype = _arithmetic(call)
         x = to.cast(x, dtype)
         for axis, scale in zip((2, 3), scales, strict=True):
             size, count = to.sizes(x, [axis])[0], int(call.shape[axis])
