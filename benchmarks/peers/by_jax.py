@@ -330,6 +330,7 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "embedding": on(embedding),
     "histogram": on(lambda x: jnp.bincount((x * 256).astype(jnp.int32), length=256)),
     "stencil": on(partial(families.heat, Functions)),
+    "stencil_gradient": derived(partial(families.sinks, Functions)),
     "mandelbrot": on(partial(families.mandelbrot, Functions)),
     "hessian_vector": on(hessian_vector),
     "per_example": on(per_example),

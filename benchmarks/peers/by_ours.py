@@ -297,6 +297,10 @@ def row_int4(x: Array, codes: Array, scales: Array) -> Array:
     return ma.matmul(x, ma.permute_dims(weights, (1, 0)))
 
 
+def sinks(u: Array, rate: Array) -> Array:
+    return families.sinks(Functions, u, rate)
+
+
 def convolved(x: Array, weight: Array) -> Array:
     return ma.nn.conv(x, weight, padding=1, groups=x.shape[-1] // weight.shape[-2])
 
@@ -348,6 +352,7 @@ SIDES: dict[str, Callable[[Arrays], Call]] = {
     "embedding": on(embedding),
     "histogram": on(lambda x: ma.bincount(ma.astype(x * 256.0, ma.int32), minlength=256)),
     "stencil": on(partial(families.heat, Functions)),
+    "stencil_gradient": derived(sinks),
     "mandelbrot": on(partial(families.mandelbrot, Functions)),
     "hessian_vector": on(hessian_vector),
     "per_example": on(per_example),

@@ -397,4 +397,5 @@ if not COMPILED:  # the peer of the examples, which changes what it holds, is no
     SIDES["gpt2_decode"] = gpt2_decode
     SIDES["selective_scan"] = on(partial(families.selective_scan, Functions))
     SIDES["stencil"] = on(partial(families.heat, Functions))
+    SIDES["stencil_gradient"] = derived(partial(families.sinks, Functions))
     SIDES["mandelbrot"] = on(partial(families.mandelbrot, Functions))

@@ -91,6 +91,13 @@ def _plane(small: bool) -> Arrays:
     return {"x": x, "y": y}
 
 
+def _plate(small: bool) -> Arrays:
+    """Temperatures, how well each place conducts, and cotangents."""
+    n = 20 if small else 512
+    found = normal(44, u=(n, n), rate=(n, n), dy=(n, n))
+    return {**found, "rate": np.float32(0.1) + np.float32(0.01) * found["rate"]}
+
+
 def _perceptron(*more: str) -> Callable[[bool], Arrays]:
     """Inputs, targets and weights of two layers, and directions for those in `more`."""
 
@@ -144,6 +151,7 @@ FAMILIES: dict[str, Workload] = {
     "embedding": Workload("4,096 rows of a table of 50,257 x 256, and its gradient", _words, size_of("table", "dy")),
     "histogram": Workload("histogram of 4 million numbers in 256 bins", _samples, size_of("x"), reads=True),
     "stencil": Workload("100 steps of heat on 512 x 512", lambda small: normal(43, u=(20, 20) if small else (512, 512))),
+    "stencil_gradient": Workload("50 steps of heat with sinks on 512 x 512, value and gradients", _plate),
     "mandelbrot": Workload("50 steps of Mandelbrot's set on 512 x 512", _plane),
     "hessian_vector": Workload("Hessian times vector of two layers, batch 128", _perceptron("v0", "v1")),
     "per_example": Workload("gradients of two layers for each of 128 examples", _perceptron()),
@@ -213,6 +221,16 @@ def heat(f: Any, u: Any) -> Any:
         return u + 0.2 * (f.roll(u, 1, 0) + f.roll(u, -1, 0) + f.roll(u, 1, 1) + f.roll(u, -1, 1) - 4.0 * u)
 
     return f.loop(100, step, u)
+
+
+def sinks(f: Any, u: Any, rate: Any) -> Any:
+    """Diffusion on a torus that conducts differently from place to place and loses heat where it is hot."""
+
+    def step(u: Any) -> Any:
+        around = f.roll(u, 1, 0) + f.roll(u, -1, 0) + f.roll(u, 1, 1) + f.roll(u, -1, 1)
+        return u + rate * (around - 4.0 * u) - 0.01 * u * u * u
+
+    return f.loop(50, step, u)
 
 
 def mandelbrot(f: Any, x: Any, y: Any) -> Any:
