@@ -17,13 +17,13 @@ from itertools import count
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr, i64
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute
 
 from mind_dialect.dominance import walk
 from mind_dialect.program import functions
-from mind_passes.derivatives.custom import JVP, VJP
+from mind_passes.derivatives.custom import JVP, VJP, VJP_WRT
 from mind_translate.stablehlo import read_stablehlo
 from mind_translate.stablehlo.control import CUSTOM_DERIVATIVE, RULE_ATTRIBUTE, STOP_GRADIENT
 
@@ -51,6 +51,8 @@ class _Rule:
     """By attribute; None where JAX fails to derive the function."""
     order: int
     """How many rules deep it was met: 0 in a function that was imported, 1 in a rule of that one."""
+    varying: Sequence[int] | None = None
+    """The operands that the reverse rule returns cotangents for, by number; None for all that can vary."""
 
 
 @dataclass
@@ -63,6 +65,8 @@ class Rules:
     _numbers: dict[Any, int] = field(default_factory=dict[Any, int])
     _marked: dict[int, tuple[Any, Any]] = field(default_factory=dict[int, tuple[Any, Any]])
     """By the identity of a trace, it, so that it lives, and what it became."""
+    _constants: set[Any] = field(default_factory=set[Any])
+    """The variables of traces that are arrays with known elements."""
 
     def read(self, function: Any, types: Sequence[Any]) -> ModuleOp:
         """The module of a function of JAX for arguments of these types; the calls in it state the rules of what they call."""
@@ -86,6 +90,8 @@ class Rules:
         """A closed trace with marks in it and in all that it calls; itself where there is nothing to mark."""
         known = self._marked.get(id(closed))
         if known is None:
+            pairs = zip(closed.jaxpr.constvars, closed.consts, strict=True)
+            self._constants.update(v for v, c in pairs if not isinstance(c, self.jax.core.Tracer))
             jaxpr = self._marked_body(closed.jaxpr)
             made = closed if jaxpr is closed.jaxpr else closed.replace(jaxpr=jaxpr)
             known = self._marked[id(closed)] = (closed, made)
@@ -170,17 +176,20 @@ class Rules:
         debug = called.jaxpr.debug_info
         one = core.Jaxpr((), operands, equation.outvars, [equation], equation.effects, debug)
         function = core.jaxpr_as_fun(core.ClosedJaxpr(one, []))
-        derivatives: dict[str, _Derivative] = {VJP: _reverse(jax, function, types)}
+        captured = {v for v in equation.invars[: equation.params.get("num_consts", 0)] if not isinstance(v, core.Literal)}
+        fixed = {i for i, v in enumerate(operands) if v in captured and v in self._constants}
+        derivatives: dict[str, _Derivative] = {VJP: _reverse(jax, function, types, fixed)}
         if equation.primitive is not core.primitives.custom_vjp_call_p:
-            derivatives[JVP] = _forward(jax, function, types)
+            derivatives[JVP] = _forward(jax, function, types, fixed)
         traces = {key: _traced(jax, derivative) for key, derivative in derivatives.items()}
         name = equation.primitive.name if equation.primitive.name in IMPLICIT else debug.func_name
         name = name if name.isidentifier() else "function"  # of a lambda
-        key = (name, *(_described(jax, t) for t in (core.ClosedJaxpr(one, []), *traces.values())))
+        key = (name, *fixed, *(_described(jax, t) for t in (core.ClosedJaxpr(one, []), *traces.values())))
         if key not in self._numbers:
             self._numbers[key] = len(self._found)
             known = {key: derivatives[key] if trace is not None else None for key, trace in traces.items()}
-            self._found.append(_Rule(name, known, self._order))
+            varying = [i for i, x in enumerate(types) if i not in fixed and _varies(jax, x)] if fixed else None
+            self._found.append(_Rule(name, known, self._order, varying))
         return self._numbers[key]
 
     def attach(self, module: ModuleOp) -> None:
@@ -224,6 +233,8 @@ class Rules:
             name = _fresh(f"{rule.name}_{key.partition('.')[2]}", symbols)
             added += _merged(module, self.read(*derivative), name, symbols)
             named[key] = SymbolRefAttr(name)
+        if rule.varying is not None and isinstance(named[VJP], SymbolRefAttr):
+            named[VJP_WRT] = DenseArrayBase.from_list(i64, rule.varying)
         return named, added
 
 
@@ -319,27 +330,43 @@ def _types(jax: Any, values: Sequence[Any]) -> list[Any]:
     return [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in values]
 
 
-def _reverse(jax: Any, function: Callable[..., Any], types: Sequence[Any]) -> tuple[Callable[..., Any], list[Any]]:
-    """The reverse derivative of a function: of its arguments and a cotangent for each result that varies."""
+def _reverse(jax: Any, function: Callable[..., Any], types: Sequence[Any], fixed: Collection[int]) -> _Derivative:
+    """Return the reverse derivative of a function: of its arguments and a cotangent for each result that varies."""
     results = jax.eval_shape(function, *types)
 
     def reverse(*given: Any) -> Any:
-        cotangents = _filled(jax, results, given[len(types) :])
-        found = jax.vjp(function, *given[: len(types)])[1](cotangents)
-        return tuple(g for g, x in zip(found, types, strict=True) if _varies(jax, x))
+        moving, positions = _moving(function, given[: len(types)], fixed)
+        found = jax.vjp(moving, *(given[i] for i in positions))[1](_filled(jax, results, given[len(types) :]))
+        return tuple(g for g, i in zip(found, positions, strict=True) if _varies(jax, types[i]))
 
     return reverse, [*types, *(y for y in results if _varies(jax, y))]
 
 
-def _forward(jax: Any, function: Callable[..., Any], types: Sequence[Any]) -> tuple[Callable[..., Any], list[Any]]:
-    """The forward derivative of a function: of its arguments and a tangent for each that varies."""
+def _forward(jax: Any, function: Callable[..., Any], types: Sequence[Any], fixed: Collection[int]) -> _Derivative:
+    """Return the forward derivative of a function: of its arguments and a tangent for each that can vary."""
 
     def forward(*given: Any) -> Any:
+        moving, positions = _moving(function, given[: len(types)], fixed)
         tangents = _filled(jax, types, given[len(types) :])
-        results, found = jax.jvp(function, given[: len(types)], tuple(tangents))
+        results, found = jax.jvp(moving, tuple(given[i] for i in positions), tuple(tangents[i] for i in positions))
         return tuple(t for t, y in zip(found, results, strict=True) if _varies(jax, y))
 
     return forward, [*types, *(x for x in types if _varies(jax, x))]
+
+
+def _moving(function: Callable[..., Any], values: Sequence[Any], fixed: Collection[int]) -> tuple[Callable[..., Any], list[int]]:
+    """
+    Return `function` of those arguments that are not `fixed`, and their positions; `fixed` ones are always `values`.
+
+    JAX derives no function with respect to the arrays that it captures.
+    """
+    positions = [i for i in range(len(values)) if i not in fixed]
+
+    def moving(*given: Any) -> Any:
+        chosen = dict(zip(positions, given, strict=True))
+        return function(*(chosen.get(i, value) for i, value in enumerate(values)))
+
+    return moving, positions
 
 
 def _varies(jax: Any, x: Any) -> bool:

@@ -27,6 +27,7 @@ from jax import lax  # noqa: E402, after the skip
 from mind_bridges.jax import from_jax  # noqa: E402, after the skip
 from mind_bridges.jax_rules import MOST_ORDERS  # noqa: E402, after the skip
 
+WEIGHTS = jnp.arange(4.0) + 1
 X = np.array([-1.5, 0.0, 0.0, 2.0], np.float32)
 """Zeros, where rules differ from the derivatives of the ops."""
 
@@ -104,6 +105,22 @@ def powered_rule(n: Any, primals: Any, tangents: Any) -> Any:
     return powered(n, primals[0]), tangents[0] * n * powered(n - 1, primals[0])
 
 
+@jax.custom_vjp
+def cubed(x: Any) -> Any:
+    return x**3 * WEIGHTS
+
+
+cubed.defvjp(lambda x: (cubed(x), x), lambda x, g: (2 * g * x**2 * WEIGHTS,))
+
+
+@jax.custom_jvp
+def squared(x: Any) -> Any:
+    return x**2 * WEIGHTS
+
+
+squared.defjvp(lambda xs, ts: (squared(*xs), 3 * xs[0] * ts[0] * WEIGHTS))
+
+
 def matrix(x: Any) -> Any:
     return 3 * jnp.eye(4) + jnp.outer(x, x + 1) - jnp.outer(x**2, x)
 
@@ -150,6 +167,8 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "sinc": lambda x: jnp.sum(jnp.sinc(x)),
     "softmax": lambda x: jnp.sum(jax.nn.softmax(x) * jnp.arange(4)),
     "custom_jvp of a body with an array": lambda x: jnp.sum(weighted(x) + weighted(x + 1)),
+    "custom_jvp that captures an array": lambda x: jnp.sum(squared(x)) + jnp.sum(jax.jit(lambda y: squared(y))(x + 1)),
+    "custom_vjp that captures an array": lambda x: jnp.sum(cubed(x)) + jnp.sum(jax.jit(lambda y: cubed(y))(x + 1)),
     "solve": lambda x: jnp.sum(jnp.linalg.solve(matrix(x), x + 2) ** 2),
     "solve of a literal": lambda x: jnp.sum(jnp.linalg.solve(matrix(x), jnp.ones((4, 2)))),
     "solve in a scan": filtered,
@@ -312,3 +331,19 @@ def test_functions_of_rules_with_names_of_each_other_stay_apart() -> None:
     outer.defjvp(rule)
     loss = lambda x: jnp.sum(outer(x) + jax.jit(f)(x))  # noqa: E731
     close(compile(value_and_grad(from_jax(loss, X), "main"), "main_grad")(X)[1], jax.grad(loss)(X))
+
+
+def test_a_rule_that_captures_a_traced_value_is_refused_not_zero() -> None:
+    """JAX refuses it, too: the rule says nothing of the value."""
+
+    def loss(x: Any) -> Any:
+        @jax.custom_vjp
+        def times(y: Any) -> Any:
+            return x * y
+
+        times.defvjp(lambda y: (times(y), None), lambda _, g: (g,))
+        return jnp.sum(times(2 * x))
+
+    with pytest.raises(MindError) as e:
+        value_and_grad(from_jax(loss, X), "main")
+    assert e.value.code == "E5001"
