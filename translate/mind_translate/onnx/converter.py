@@ -8,7 +8,6 @@ Known arrays become constants where an op reads them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
@@ -23,9 +22,10 @@ from mind_dialect.ptir_shapes import UNKNOWN
 from ..unsupported import Refused, Unsupported
 from .emitter import HOW_SIZED, Emitter
 from .extents import Array, UndecidedError, is_symbolic, settled
-from .model import DOMAINS, NUMBER_OF, OLDEST_OPSET, SAME_SINCE, Tensors, dtype_of_array, package
+from .model import DOMAINS, NUMBER_OF, OLDEST_OPSET, Tensors, dtype_of_array, package
 from .names import hint_of, shown_name
 from .node import Node, no_dtype
+from .opsets import is_changed, schema_of
 from .values import Sequenced, Unusable, Value, Values
 
 MOST_FOLDED = 1 << 16
@@ -178,11 +178,9 @@ class OnnxConverter(Emitter):
             version = self.scope.opsets.get("" if domain in DOMAINS else domain)
             message = f"no op of opset {version} of {brief(domain)}"
             raise error("E4000", message, given=node.name, expected=f"an op of opset {version}")
-        if not schema.domain and (version := self.scope.opsets[""]) < SAME_SINCE.get(schema.name, OLDEST_OPSET):
-            newer = schema_of(schema.name, OLDEST_OPSET, "")
-            if newer is None or newer.since_version != schema.since_version:
-                advice = f"convert the model to opset {OLDEST_OPSET} with onnx.version_converter"
-                raise Refused(f"its form in opset {version}, which opset {OLDEST_OPSET} changed", advice)
+        if not schema.domain and is_changed(schema.name, version := self.scope.opsets[""]):
+            advice = f"convert the model to opset {OLDEST_OPSET}, which onnx.version_converter did not"
+            raise Refused(f"its form in opset {version}, which opset {OLDEST_OPSET} changed", advice)
 
     def _folded(self, node: Node, name: str) -> Values | None:
         """The results as arrays, where all operands are known, and small enough."""
@@ -357,13 +355,6 @@ def with_attributes(proto: Any, attributes: Mapping[str, Any], scope: Scope) -> 
             found.attribute[-1].name = a.name
     found.input[:] = ["" if name in absent else name for name in proto.input]
     return found
-
-
-def schema_of(name: str, version: int, domain: str) -> Any:
-    """The schema of an operator in an opset; None where the opset has none."""
-    with suppress(Exception):  # its SchemaError, whose place in the package has changed
-        return package().defs.get_schema(name, version, domain)
-    return None
 
 
 def _reads(graph: Any, inside: set[str], found: dict[str, None]) -> None:
