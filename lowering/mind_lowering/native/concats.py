@@ -7,7 +7,7 @@ few elements of it follow each other there, a copy is left: a kernel with other 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from math import prod
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -15,7 +15,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from mind_dialect.ptir import ConcatOp, FusionOp, YieldOp
 from mind_dialect.ptir.types import known_extents
 
-from .views import View, window
+from .joins import concat_pieces, in_box
+from .views import View
 
 LEAST_RUN = 16
 """Elements of a part that follow each other in the result, at least."""
@@ -42,13 +43,9 @@ def concat_of(value: SSAValue, members: Container[Operation]) -> tuple[ConcatOp,
     return (use.operation, use.index) if run >= LEAST_RUN else None
 
 
-def parts(op: ConcatOp, whole: View) -> Iterator[View]:
-    """Yield the part of the result of a concat that each operand is."""
-    axis, begin = _axis(op), 0
-    for x in op.operands:
-        shape = known_extents(x.type)
-        yield window(whole, [begin if a == axis else 0 for a in range(len(shape))], shape, [1] * len(shape))
-        begin += shape[axis]
+def parts(op: ConcatOp, whole: View) -> list[View]:
+    """Return the part of the result of a concat that each operand is."""
+    return [in_box(whole, box) for box in concat_pieces(op)]
 
 
 def _axis(op: ConcatOp) -> int:

@@ -34,23 +34,25 @@ Box = tuple[Ints, Ints]
 """The first index along each axis, and the extents."""
 
 
+def concat_pieces(op: ptir.ConcatOp) -> list[Box]:
+    """Return where in the result of a concat each operand lies."""
+    rank = len(known_extents(op.result.type))
+    axis: int = op.values()["axis"] % rank
+    extents = [known_extents(x.type) for x in op.operands]
+    begins = accumulate([e[axis] for e in extents[:-1]], initial=0)
+    starts = [tuple([begin if a == axis else 0 for a in range(rank)]) for begin in begins]
+    return list(zip(starts, extents, strict=True))
+
+
 def pieces(op: Operation) -> list[Box] | None:
     """Return where in the result of a concat or a pad each operand lies, then each part of a border; None for other ops."""
-    shape = known_extents(op.results[0].type)
     if isinstance(op, ptir.ConcatOp):
-        axis: int = op.values()["axis"] % len(shape)
-        extents = [known_extents(x.type) for x in op.operands]
-        begins = accumulate([e[axis] for e in extents[:-1]], initial=0)
-        return [
-            (tuple([begin if a == axis else 0 for a in range(len(shape))]), e) for begin, e in zip(begins, extents, strict=True)
-        ]
+        return concat_pieces(op)
     if not isinstance(op, ptir.PadOp) or any(op.values()["interior"]):
         return None
-    values = op.values()
-    return [
-        (tuple(values["low"]), known_extents(op.x.type)),
-        *border(shape, list(zip(values["low"], values["high"], strict=True))),
-    ]
+    low, high = op.values()["low"], op.values()["high"]
+    around = border(known_extents(op.result.type), list(zip(low, high, strict=True)))
+    return [(tuple(low), known_extents(op.x.type)), *around]
 
 
 def border(shape: Ints, padding: Sequence[tuple[int, int]]) -> Iterator[Box]:

@@ -13,7 +13,7 @@ from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
 
 from .demanded import shape_of
-from .joins import border, is_read_in_parts, pieces
+from .joins import border, in_box, is_read_in_parts, pieces
 from .patterns import Builder, fill_of, readable, row
 from .reasons import why_not_reduced
 from .reductions import identity_of
@@ -28,8 +28,8 @@ def padded(build: Builder, value: SSAValue, padding: Sequence[tuple[int, int]], 
     edges = [(low + high, i) for (low, high), i in zip(padding, interior, strict=True)]
     shape = tuple(n + rim + max(0, n - 1) * i for n, (rim, i) in zip(source.shape, edges, strict=True))
     target = whole(build.buffer(Use.ARENA, source.dtype, prod(shape), f"{value.name_hint or 'x'}.padded"), shape)
-    for starts, extents in [((0,) * len(shape), shape)] if any(interior) else border(shape, padding):
-        build.copy(value, broadcast(number, extents), window(target, starts, extents, [1] * len(shape)))
+    for box in [((0,) * len(shape), shape)] if any(interior) else border(shape, padding):
+        build.copy(value, broadcast(number, box[1]), in_box(target, box))
     build.copy(value, source, window(target, [low for low, _ in padding], source.shape, [i + 1 for i in interior]))
     return target
 

@@ -279,7 +279,7 @@ class NativePlan(Values, ABC):
         op, index = found
         if op not in self.joined:
             self.joined[op] = self.new(Use.ARENA, op.result)
-        self.views[value] = view = list(parts(op, self.joined[op]))[index]
+        self.views[value] = view = parts(op, self.joined[op])[index]
         return view
 
     def reduction(self, op: ptir.ReduceOp, source: View, result: SSAValue) -> None:
