@@ -86,25 +86,29 @@ def _reads_parts(user: Operation, index: int, op: PtirOp, host: TargetInfo) -> b
     shape = known_extents(op.results[0].type)
     if not all(is_elementwise(o) and known_extents(o.results[0].type) == shape and why_not(o, host) is None for o in members):
         return False
-    every = [found for v in user.operands if isinstance(o := v.owner, PtirOp) and (found := pieces(o)) is not None]
-    count = prod(len(cuts) - 1 for cuts in _cuts(shape, every))
-    return count <= MOST_BOXES and prod(shape) * op.result_spec().dtype.size >= count * LEAST_BYTES
+    cuts, count = [{0, n} for n in shape], 0
+    for owner in (v.owner for v in user.operands):
+        if isinstance(owner, PtirOp) and (found := pieces(owner)) is not None:
+            _cut(cuts, shape, found)
+            if (count := prod(len(places) - 1 for places in cuts)) > MOST_BOXES:
+                return False  # whatever follows: many operands are not looked at for each of them
+    return prod(shape) * op.result_spec().dtype.size >= count * LEAST_BYTES
 
 
-def _cuts(shape: Ints, every: Sequence[Sequence[Box]]) -> list[list[int]]:
-    """Return along each axis where boxes begin, and its extent."""
-    found: list[set[int]] = [{0, n} for n in shape]
-    for box in (box for boxes in every for box in boxes if len(box[0]) == len(shape)):
-        for places, start, extent in zip(found, *box, strict=True):
-            places.update((start, start + extent))
-    return [sorted(n for n in places if n <= end) for places, end in zip(found, shape, strict=True)]
+def _cut(cuts: Sequence[set[int]], shape: Ints, every: Sequence[Box]) -> None:
+    """Add where boxes begin and end along each axis of a shape."""
+    for box in (box for box in every if len(box[0]) == len(shape)):
+        for places, end, start, extent in zip(cuts, shape, *box, strict=True):
+            places.update(n for n in (start, start + extent) if n <= end)
 
 
 def boxes(shape: Ints, views: Sequence[View]) -> Iterator[Box]:
     """Yield the boxes of a shape in each of which every view lies in one part."""
-    every = [[(start, part.shape) for start, part in v.base.parts] for v in views if isinstance(v.base, Joined)]
-    ranges = [list(pairwise(cuts)) for cuts in _cuts(shape, every)]
-    for box in product(*ranges):
+    cuts = [{0, n} for n in shape]
+    for base in (v.base for v in views):
+        if isinstance(base, Joined):
+            _cut(cuts, shape, [(start, part.shape) for start, part in base.parts])
+    for box in product(*(pairwise(sorted(places)) for places in cuts)):
         yield tuple([low for low, _ in box]), tuple([high - low for low, high in box])
 
 

@@ -54,9 +54,9 @@ def is_changed(name: str, version: int) -> bool:
 
 def is_converted(name: str, version: int) -> bool:
     """Return whether the converter brings an op of an older opset to opset 13: only its types have changed, or it is checked."""
-    old, new = schema_of(name, version, ""), schema_of(name, OLDEST_OPSET, "")
     if name in CONVERTED:
         return version >= CONVERTED[name]
+    old, new = schema_of(name, version, ""), schema_of(name, OLDEST_OPSET, "")
     return new is not None and not new.deprecated and _form(old) == _form(new)
 
 
@@ -115,15 +115,13 @@ def _check(model: Any) -> None:
 
 
 def _without(model: Any, large: dict[str, Any]) -> Any:
-    """Return a model some of whose initialisers are inputs."""
-    onnx = package()
-    found = onnx.ModelProto()
-    found.CopyFrom(model)
-    del found.graph.initializer[:]
-    found.graph.initializer.extend(t for t in model.graph.initializer if t.name not in large)
-    make, given = onnx.helper.make_tensor_value_info, {i.name for i in found.graph.input}
-    found.graph.input.extend(make(t.name, t.data_type, t.dims) for t in large.values() if t.name not in given)
-    return found
+    """Return the graph of a model, some of whose initialisers are inputs, as a model; these initialisers are not copied."""
+    helper, graph = package().helper, model.graph
+    given = {i.name for i in graph.input}
+    more = [helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in large.values() if t.name not in given]
+    weights = [t for t in graph.initializer if t.name not in large]
+    made = helper.make_graph(graph.node, graph.name, [*graph.input, *more], graph.output, weights, value_info=graph.value_info)
+    return helper.make_model(made, opset_imports=model.opset_import, ir_version=model.ir_version)
 
 
 def nodes_of(graph: Any) -> Iterator[Any]:
@@ -131,5 +129,5 @@ def nodes_of(graph: Any) -> Iterator[Any]:
     for proto in graph.node:
         yield proto
         for attribute in proto.attribute:
-            for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+            for inner in [attribute.g] if attribute.HasField("g") else attribute.graphs:
                 yield from nodes_of(inner)
