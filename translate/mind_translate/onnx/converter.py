@@ -25,7 +25,7 @@ from .extents import Array, UndecidedError, is_symbolic, settled
 from .model import DOMAINS, NUMBER_OF, OLDEST_OPSET, Tensors, dtype_of_array, package
 from .names import hint_of, shown_name
 from .node import Node, no_dtype
-from .opsets import is_changed, schema_of
+from .opsets import EXPORT, is_changed, schema_of
 from .values import Sequenced, Unusable, Value, Values
 
 MOST_FOLDED = 1 << 16
@@ -179,8 +179,7 @@ class OnnxConverter(Emitter):
             message = f"no op of opset {version} of {brief(domain)}"
             raise error("E4000", message, given=node.name, expected=f"an op of opset {version}")
         if not schema.domain and is_changed(schema.name, version := self.scope.opsets[""]):
-            advice = f"convert the model to opset {OLDEST_OPSET}, which onnx.version_converter did not"
-            raise Refused(f"its form in opset {version}, which opset {OLDEST_OPSET} changed", advice)
+            raise Refused(f"its form in opset {version}, which opset {OLDEST_OPSET} changed", EXPORT)
 
     def _folded(self, node: Node, name: str) -> Values | None:
         """The results as arrays, where all operands are known, and small enough."""

@@ -33,6 +33,8 @@ NOT_CONVERTED = {
     "Upsample": "positions of elements are their corners; the converter makes them centres",
 }
 """Such ops that it converts wrongly or not at all, and why."""
+EXPORT = f"export the model with opset {OLDEST_OPSET} or newer"
+"""Advice for such ops: not to convert the model by hand, which may give other numbers."""
 LARGEST = 1024
 """Elements of a tensor that the converter may have to read, at most: shapes, axes and scales."""
 

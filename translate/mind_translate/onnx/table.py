@@ -12,6 +12,7 @@ from .elementwise import ELEMENTWISE
 from .indexing import INDEXING
 from .learned import LEARNED
 from .nn import NN
+from .opsets import EXPORT
 from .products import PRODUCTS
 from .recurrent import RECURRENT
 from .reductions import REDUCTIONS
@@ -25,7 +26,7 @@ _WORDS = Refused("words", "PTIR has tensors of numbers only")
 _RANDOM = Refused("random numbers of an unspecified algorithm", "pass them as inputs, or use ptir.rng_uniform")
 _TRAINING = Refused("a training op", "differentiate the model with autodiff, and update the weights in PTIR")
 _IMAGE = Refused("sampling of images at computed positions", "write it as gathers and products")
-_OLD = Refused("an op that opset 13 and newer lack", "convert the model with onnx.version_converter")
+_OLD = Refused("an op that opset 13 and newer lack", EXPORT)
 
 REASONS: dict[str, Refused] = {
     "Bernoulli": _RANDOM,
