@@ -173,7 +173,7 @@ def test_bad_models():
     refused(model([n("Add", "x b", "a"), n("Relu", "a", "b")], x, ["b"]), "E4001", "cycle: 'b'")
     refused(model([n("Relu", "x", "y"), n("Relu", "x", "y")], x, ["y"]), "E4002", "twice: 'y'")
     refused(model([n("Relu", "x", "y")], x, ["y"], opset=99), "E8006", "opset 99")
-    refused(model([n("Hardmax", "x", "y", axis=0)], x, ["y"], opset=11), "E8008", "opset 11")
+    refused(model([n("PRelu", "x x", "y")], x, ["y"], opset=6), "E8008", "opset 6")
     refused(model([n("Add", "x w", "y")], x, ["y"], {"w": np.ones(4, np.float32)}), "E3001", "node 'n_Add'")
     refused(model([n("Relu", "x x", "y")], x, ["y"]), "E2007", "has 2 operands")
     refused(model([n("Relu", "x", "y", alpha=1.0)], x, ["y"]), "E4000", "no attribute 'alpha'")

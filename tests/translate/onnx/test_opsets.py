@@ -1,7 +1,8 @@
-"""Models of opsets before 13, of which ONNX Runtime says what they compute."""
+"""Models of opsets before 13, of which ONNX Runtime says what they compute; images of other sizes: `test_old_resizes.py`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,11 @@ OLD: dict[str, tuple[list[Any], list[int], list[Any]]] = {
         [11, 12],
         [tensor("s", [1, 1, 2, 3]), tensor("roi", [])],
     ),
+    "an image repeated": ([node("Upsample", scales=[1.0, 1.0, 2.0, 3.0])], [7, 8], []),
+    "an image interpolated": ([node("Upsample", "x", "s", mode="linear")], [9], [tensor("s", [1, 1, 2.5, 3])]),
+    "an image by corners": ([node("Resize", "x", "s", mode="linear")], [10], [tensor("s", [1, 1, 0.5, 3])]),
+    "the first greatest of all that follows": ([node("Hardmax")], [7, 11, 12], []),
+    "the first greatest of an axis": ([node("Hardmax", axis=-1)], [11, 12], []),
     "split": ([node("Split", to="a b", axis=3, split=[1, 4]), node("Mul", "a", "b")], [7, 11], []),
     "an axis more and less": (
         [node("Unsqueeze", axes=[0], to="u"), node("Relu", "u", to="v"), node("Squeeze", "v", axes=[0])],
@@ -144,7 +150,6 @@ def test_older_forms_are_read(name: str, opset: int) -> None:
 
 @pytest.mark.parametrize("name", OLD)
 def test_missing_operands_and_attributes_are_no_crash(name: str) -> None:
-    """The converter itself would read beyond the operands of a node."""
     nodes, (opset, *_), weights = OLD[name]
     whole = model(nodes, opset, ["y"], weights, X.shape)
     for k, proto in enumerate(whole.graph.node):
@@ -193,59 +198,64 @@ def test_weights_in_other_files_are_read(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, by_runtime(layers())[0], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("lists_weights", [False, True])
-def test_the_converter_gets_no_large_weights(lists_weights: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from onnx import version_converter
-
-    sizes: list[int] = []
-    convert = version_converter.convert_version
-
-    def recorded(given: Any, version: int) -> Any:
-        sizes.append(given.ByteSize())
-        return convert(given, version)
-
-    monkeypatch.setattr(version_converter, "convert_version", recorded)
-    read_onnx(layers(lists_weights=lists_weights).SerializeToString())
-    assert len(sizes) == 1
-    assert sizes[0] < 60 * 40 * 4
-
-
 def test_every_op_whose_form_has_changed_is_converted_or_not_for_a_reason() -> None:
     ops = {(s.name, version) for s in onnx.defs.get_all_schemas_with_history() if not s.domain for version in range(7, 13)}
     changed = {(name, version) for name, version in ops if opsets.is_changed(name, version)}
-    assert {name for name, version in changed if not opsets.is_converted(name, version)} == set(opsets.NOT_CONVERTED)
-    tested = {p.op_type for nodes, _, _ in OLD.values() for p in opsets.nodes_of(h.make_graph(nodes, "g", [], []))}
-    assert opsets.CONVERTED.keys() <= tested
+    assert {name for name, version in changed if not opsets.is_read(name, version)} == set(opsets.NOT_READ)
+    tested = {p.op_type for nodes, _, _ in OLD.values() for p in nodes_of(nodes)}
+    assert opsets.FORMS.keys() <= tested
+
+
+def nodes_of(nodes: Any) -> Iterator[Any]:
+    """Nodes and those of their graphs."""
+    for proto in nodes:
+        yield proto
+        for attribute in proto.attribute:
+            yield from nodes_of(attribute.g.node)
+
+
+@pytest.mark.parametrize("mode", ["softmax", "hardmax"])
+def test_all_that_follows_an_axis_may_have_named_sizes(mode: str) -> None:
+    made = model([node(mode.title(), axis=2)], 11, ["y"])
+    for place, name in ((0, "N"), (2, "H"), (3, "W")):
+        made.graph.input[0].type.tensor_type.shape.dim[place].dim_param = name
+    np.testing.assert_allclose(compile(read_onnx(made.SerializeToString()))(X), by_runtime(made)[0], rtol=1e-5, atol=1e-7)
+
+
+def test_bounds_that_an_older_clip_lacks_are_those_of_f32() -> None:
+    x = np.array([-np.inf, np.inf, 1.0], np.float32)
+    made = h.make_model(
+        h.make_graph([node("Clip", min=0.5)], "g", *([h.make_tensor_value_info(n, FLOAT, [3])] for n in "xy")),
+        opset_imports=[h.make_opsetid("", 9)],
+        ir_version=7,
+    )
+    session = runtime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(compile(read_onnx(made.SerializeToString()))(x), session.run(None, {"x": x})[0])
 
 
 @pytest.mark.parametrize(
-    ("only", "opset"),
+    ("only", "opset", "message"),
     [
-        (node("Hardmax", axis=1), 11),
-        (node("Resize", "x", "s", mode="linear"), 10),
-        (node("Upsample", "x", "s", mode="linear"), 9),
+        (node("Upsample", "x", "s"), 10, "an op that opset 10 and newer lack"),
+        (node("Upsample", "x", "s"), 13, "an op that opset 10 and newer lack"),
+        (node("BatchNormalization", "x", *"abcd", spatial=0), 7, "statistics of each position"),
+        (node("Dropout", to="z y"), 9, "a mask of the dtype of the operand"),
+        (node("PRelu", "x", "s"), 6, "its form in opset 6, which opset 13 changed"),
     ],
 )
-def test_what_would_be_converted_wrongly_is_refused(only: Any, opset: int) -> None:
-    made = model([only], opset, ["y"], [tensor("s", [1, 1, 2, 1.5])])
-    assert by_runtime(made)[0].shape
-    with pytest.raises(MindError, match=f"{only.op_type}, at .*opset 13"):
-        read_onnx(made.SerializeToString())
-
-
-def test_models_without_changed_forms_are_not_converted() -> None:
-    for made in (model([node("Elu")], 12, ["y"]), model([node("Softmax", axis=1)], 13, ["y"])):
-        assert opsets.in_oldest_opset(made, made.opset_import[0].version) is made
-
-
-def test_what_the_converter_does_not_take_is_refused_in_its_own_words() -> None:
-    body = h.make_function("own", "Twice", ["a"], ["b"], [h.make_node("Add", ["a", "a"], ["b"])], [h.make_opsetid("", 11)])
-    nodes = [node("Softmax", axis=1, to="s"), h.make_node("Twice", ["s"], ["y"], domain="own")]
-    made = model(nodes, 11, ["y"], imports=[h.make_opsetid("own", 1)], functions=[body])
-    with pytest.raises(MindError, match=r"its form in opset 11, which opset 13 changed") as found:
-        read_onnx(made.SerializeToString())
+def test_other_old_forms_are_refused(only: Any, opset: int, message: str) -> None:
+    weights = [tensor("s", [1, 1, 2, 2]), *(tensor(name, [0.5, 1.0, 2.0]) for name in "abcd")]
+    with pytest.raises(MindError, match=message) as found:
+        read_onnx(model([only], opset, ["y"], weights).SerializeToString())
     assert found.value.code == "E8008"
-    assert "Softmax, at Softmax of s" in str(found.value)
+
+
+def test_functions_of_a_model_may_have_old_forms() -> None:
+    body = h.make_function("own", "Mass", ["a"], ["b"], [h.make_node("Softmax", ["a"], ["b"], axis=1)], [h.make_opsetid("", 11)])
+    made = model(
+        [h.make_node("Mass", ["x"], ["y"], domain="own")], 11, ["y"], imports=[h.make_opsetid("own", 1)], functions=[body]
+    )
+    np.testing.assert_allclose(compile(read_onnx(made.SerializeToString()))(X), by_runtime(made)[0], rtol=1e-5, atol=1e-7)
 
 
 def test_a_wrong_model_is_refused_as_it_is() -> None:

@@ -1,5 +1,5 @@
 """
-ONNX in: models of opset 13 and newer as PTIR programs. The extra `onnx` reads the protobuf.
+ONNX in: models of opset 7 and newer as PTIR programs. The extra `onnx` reads the protobuf.
 
     from mind_translate.onnx import from_onnx, read_onnx
     module = read_onnx("model.onnx")              # initialisers are constants

@@ -22,10 +22,10 @@ from mind_dialect.ptir_shapes import UNKNOWN
 from ..unsupported import Refused, Unsupported
 from .emitter import HOW_SIZED, Emitter
 from .extents import Array, UndecidedError, is_symbolic, settled
-from .model import DOMAINS, NUMBER_OF, OLDEST_OPSET, Tensors, dtype_of_array, package
+from .model import DOMAINS, NUMBER_OF, Tensors, dtype_of_array, package
 from .names import hint_of, shown_name
 from .node import Node, no_dtype
-from .opsets import EXPORT, is_changed, schema_of
+from .opsets import in_oldest_opset, schema_of
 from .values import Sequenced, Unusable, Value, Values
 
 MOST_FOLDED = 1 << 16
@@ -111,7 +111,7 @@ class OnnxConverter(Emitter):
             operands = [self._operand(name) for name in proto.input]
             if any(isinstance(v, Unusable) and v.refused is FOLLOWS for v in operands):
                 raise FOLLOWS
-            made = self._made(Node(self, proto, operands, self.schema(proto), self.tensors), name)
+            made = self._made(Node(self, proto, operands, self.schema(proto), self.tensors))
             if absent := [i for i, o in enumerate(proto.output) if o and (i >= len(made) or made[i] is None)]:
                 raise error("E2007", f"has no result {absent[0]}", expected=len(proto.output), actual=len(made))
         except Refused as refused:
@@ -144,20 +144,21 @@ class OnnxConverter(Emitter):
                 if isinstance(value, SSAValue) and value.name_hint is None and value not in self.parameters:
                     value.name_hint = hint_of(name)
 
-    def _made(self, node: Node, name: str) -> Values:
+    def _made(self, node: Node) -> Values:
         domain = "" if node.proto.domain in DOMAINS else node.proto.domain
         if (function := self.functions.get((domain, node.proto.op_type))) is not None:
             return self._called(node, function)
         if node.schema is not None:
             node.check()
-        if (folded := self._folded(node, name)) is not None:
+        node = in_oldest_opset(node, self.scope.opsets.get("", 0))
+        if (folded := self._folded(node)) is not None:
             return folded
-        row = self.table.get(name)
+        row = self.table.get(node.name)
         if row is None:
             return self.by_function(node)
         if isinstance(row, Refused):
             raise row
-        self._check_version(node)
+        self._check_schema(node)
         try:
             made = row(self, node)
         except UndecidedError:
@@ -168,26 +169,21 @@ class OnnxConverter(Emitter):
             raise
         return [*cast(Values, made)] if isinstance(made, list | tuple) and not isinstance(made, Sequenced) else [made]
 
-    def _check_version(self, node: Node) -> None:
-        """Raise E4000 for an op that its opset lacks. Raises `Refused` for a form that opset 13 has changed."""
-        schema = node.schema
-        if schema is None and node.proto.domain in CONTRIB_DOMAINS:
-            return
-        if schema is None:
+    def _check_schema(self, node: Node) -> None:
+        """Raise E4000 for an op that its opset lacks."""
+        if node.schema is None and node.proto.domain not in CONTRIB_DOMAINS:
             domain = node.proto.domain or "ai.onnx"
             version = self.scope.opsets.get("" if domain in DOMAINS else domain)
             message = f"no op of opset {version} of {brief(domain)}"
             raise error("E4000", message, given=node.name, expected=f"an op of opset {version}")
-        if not schema.domain and is_changed(schema.name, version := self.scope.opsets[""]):
-            raise Refused(f"its form in opset {version}, which opset {OLDEST_OPSET} changed", EXPORT)
 
-    def _folded(self, node: Node, name: str) -> Values | None:
+    def _folded(self, node: Node) -> Values | None:
         """The results as arrays, where all operands are known, and small enough."""
-        fold = self.folds.get(name)
+        fold = self.folds.get(node.name)
         arrays = [v for v in node.operands if v is not None]
         if fold is None:
             return None
-        if name not in OF_TYPES:
+        if node.name not in OF_TYPES:
             arrays = [v for v in arrays if isinstance(v, np.ndarray) and v.size <= MOST_FOLDED]
             if len(arrays) != sum(v is not None for v in node.operands):
                 return None

@@ -28,7 +28,6 @@ from .fold import FOLDS
 from .model import DOMAINS, Array, Tensors, array_dtype, dtype_of_array, dtype_of_number, opsets
 from .names import dim_expression, dim_name, hint_of, shown_name
 from .node import no_dtype
-from .opsets import in_oldest_opset
 from .table import ROWS
 from .values import Unusable, Value
 
@@ -49,8 +48,6 @@ def convert_model(model: Any, name: str, folder: Path | None, options: Options) 
     """The module of a model with the entry `@main`, and the values of the initialisers that are inputs."""
     versions = opsets(model, name)
     check_names(model.graph, frozenset())
-    if "" in versions and (newer := in_oldest_opset(model, versions[""])) is not model:
-        model, versions = newer, opsets(newer, name)
     functions = {("" if f.domain in DOMAINS else f.domain, f.name): f for f in model.functions}
     if len(functions) != len(model.functions):
         raise error("E4002", f"{name}: a function of the model is defined twice", value="function")

@@ -22,17 +22,7 @@ Array = np.ndarray[Any, Any]
 MAX_BYTES = (1 << 31) - 1
 """Most bytes that protobuf can hold in one message."""
 OLDEST_OPSET = 13
-"""Operators that are the same in an older opset are read from it, others are refused."""
-SAME_SINCE = {
-    **dict.fromkeys(("Add", "Div", "Mul", "Sub"), 7),
-    **dict.fromkeys(("Max", "Min"), 8),
-    **{"Cast": 9, "Identity": 1, "QuantizeLinear": 10},
-    **dict.fromkeys(("Clip", "ReduceMax", "ReduceMin"), 11),
-}
-"""
-Operators whose later forms, up to opset 13, have only added element types, or an attribute with a default. The function body of
-DynamicQuantizeLinear has them in opset 11.
-"""
+"""Operators of older opsets are brought to the form that they have in this one."""
 DOMAINS = ("", "ai.onnx")
 """Names of the default domain."""
 _SPECIAL = {"bool": "i1", "bfloat16": "bf16", "float8_e4m3fn": "fp8_e4m3", "float8_e5m2": "fp8_e5m2"}

@@ -1,42 +1,25 @@
 """
-Models of opsets before 13 in the form of opset 13, by the converter of the package `onnx`.
+Operators of opsets 7 to 12 in the form of opset 13: attributes become operands, operators that were replaced get their new names.
 
-It is asked only where a model has an op whose form has changed, and gets no large weights to copy. A model that it does not
-convert stays as it is: its ops whose forms have changed are refused.
+The forms that differ are those of the schemas that the package `onnx` has of all opsets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from importlib import import_module
-from math import prod
 from typing import Any
 
-from .model import DOMAINS, OLDEST_OPSET, SAME_SINCE, package
+import numpy as np
 
-CONVERTED = {
-    **dict.fromkeys(
-        """
-    ArgMax ArgMin AveragePool BatchNormalization Clip Constant DepthToSpace DequantizeLinear Dropout GatherND Gemm LogSoftmax
-    MaxPool Pad QuantizeLinear ReduceSum Scatter Slice Softmax Split Squeeze TopK Unsqueeze
-        """.split(),
-        7,
-    ),
-    "Resize": 11,
-}
-"""Ops with other attributes or operands in opset 13, and since which opset their conversion is checked."""
-NOT_CONVERTED = {
-    "Hardmax": "the converter keeps the axis, along all that follows which older opsets look for the greatest",
-    "Resize": "before opset 11, positions of elements are their corners; the converter makes them centres",
-    "Scan": "before opset 9, its first axis is a batch",
-    "Upsample": "positions of elements are their corners; the converter makes them centres",
-}
-"""Such ops that it converts wrongly or not at all, and why."""
+from ..unsupported import Refused
+from .model import OLDEST_OPSET, array_dtype, package
+from .node import Node
+
 EXPORT = f"export the model with opset {OLDEST_OPSET} or newer"
-"""Advice for such ops: not to convert the model by hand, which may give other numbers."""
-LARGEST = 1024
-"""Elements of a tensor that the converter may have to read, at most: shapes, axes and scales."""
+OLDEST_FORMS = 7
+"""Operators of older opsets broadcast by attributes: those that changed since then are refused."""
+Form = Callable[[Node], Node]
 
 
 def schema_of(name: str, version: int, domain: str) -> Any:
@@ -47,89 +30,130 @@ def schema_of(name: str, version: int, domain: str) -> Any:
 
 
 def is_changed(name: str, version: int) -> bool:
-    """Return whether an op of the default domain has another form in opset 13 than in an older one, or none."""
-    if version >= SAME_SINCE.get(name, OLDEST_OPSET) or (old := schema_of(name, version, "")) is None:
+    """Return whether opset 13 has another schema of an op of the default domain than an older opset, or none."""
+    if version >= OLDEST_OPSET or (old := schema_of(name, version, "")) is None:
         return False
-    new = schema_of(name, OLDEST_OPSET, "")
-    return new is None or new.since_version != old.since_version
+    return _since(name, OLDEST_OPSET) != old.since_version
 
 
-def is_converted(name: str, version: int) -> bool:
-    """Return whether the converter brings an op of an older opset to opset 13: only its types have changed, or it is checked."""
-    if name in CONVERTED:
-        return version >= CONVERTED[name]
+def is_read(name: str, version: int) -> bool:
+    """Return whether the importer reads the form that an op has in an older opset."""
+    if _since(name, max(version, OLDEST_FORMS)) != _since(name, version):
+        return False
     old, new = schema_of(name, version, ""), schema_of(name, OLDEST_OPSET, "")
-    return new is not None and not new.deprecated and _form(old) == _form(new)
+    return name in FORMS or (new is not None and not new.deprecated and _signature(old) == _signature(new))
 
 
-def _form(schema: Any) -> tuple[Any, ...]:
+def _since(name: str, version: int) -> int | None:
+    schema = schema_of(name, version, "")
+    return None if schema is None else schema.since_version
+
+
+def _signature(schema: Any) -> tuple[Any, ...]:
     """Return the attributes of an op, with their defaults, and its operands and results."""
     attributes = {k: (str(a.type), a.required, a.default_value.SerializeToString()) for k, a in schema.attributes.items()}
     return attributes, [[str(v.option) for v in values] for values in (schema.inputs, schema.outputs)]
 
 
-def in_oldest_opset(model: Any, version: int) -> Any:
-    """Return a model in opset 13 if its opset is older, some op has another form there, and the converter takes it."""
-    if version >= OLDEST_OPSET or model.functions or model.graph.sparse_initializer:
-        return model
-    changed = {p.op_type for p in nodes_of(model.graph) if p.domain in DOMAINS and is_changed(p.op_type, version)}
-    if not changed or not all(is_converted(name, version) for name in changed):
-        return model
-    return _converted(model) or model
+def in_oldest_opset(node: Node, version: int) -> Node:
+    """Return a node of an older opset in the form of opset 13. Raises `Refused` for a form that is not read."""
+    name = node.proto.op_type
+    if node.schema is None or node.schema.domain or not is_changed(name, version):
+        return node
+    if not is_read(name, version):
+        raise Refused(f"its form in opset {version}, which opset {OLDEST_OPSET} changed", EXPORT)
+    return FORMS.get(name, _same)(node)
 
 
-def _converted(model: Any) -> Any:
-    """Return a model in opset 13; None where it is not valid or the converter does not take it."""
-    onnx, graph = package(), model.graph
-    given = {i.name for i in graph.input}
-    large = {t.name: t for t in graph.initializer if prod(t.dims) > LARGEST or t.external_data}
-    try:
-        small = _without(model, large)
-        _check(small)
-        found = import_module("onnx.version_converter").convert_version(small, OLDEST_OPSET)
-    except Exception:  # of several kinds, some of them of the package's C++
-        return None
-    made = {t.name: t for t in found.graph.initializer}
-    weights = [large.get(t.name) or made.pop(t.name, None) for t in graph.initializer]
-    result = onnx.ModelProto()
-    result.CopyFrom(found)
-    del result.graph.initializer[:], result.graph.input[:]
-    result.graph.initializer.extend([*(t for t in weights if t is not None), *made.values()])
-    result.graph.input.extend(i for i in found.graph.input if i.name not in large or i.name in given)
-    known, name = {value for proto in graph.node for value in proto.output}, ""
-    for proto in reversed(result.graph.node):  # nodes that the converter has made are named after what they are made for
-        if proto.name:
-            name = proto.name
-        elif not known.intersection(proto.output):
-            proto.name = name
-    return result
+def _same(node: Node) -> Node:
+    """The forms are the same, or the row reads both."""
+    return node
 
 
-def _check(model: Any) -> None:
-    """Raise the error of ONNX's checker for a model that is not valid: the converter reads operands without looking for them."""
-    onnx = package()
-    checked = onnx.ModelProto()
-    checked.CopyFrom(model)
-    for value in checked.graph.output:
-        if value.type.HasField("tensor_type"):
-            value.type.tensor_type.shape.SetInParent()  # which the checker wants, and many models lack
-    onnx.checker.check_model(checked)
+def _changed(node: Node, operands: list[Any], op: str = "", without: tuple[str, ...] = ()) -> Node:
+    """A node with other operands: those of `node` by number, arrays, and None for those that are not given."""
+    old = node.proto
+    proto = package().NodeProto(op_type=op or old.op_type, name=old.name, output=old.output)
+    proto.attribute.extend(a for a in old.attribute if a.name not in without)
+    proto.input.extend(old.input[v] if isinstance(v, int) and node.has(v) else "" for v in operands)
+    values = [(node.operands[v] if node.has(v) else None) if isinstance(v, int) else v for v in operands]
+    return Node(node.to, proto, values, schema_of(proto.op_type, OLDEST_OPSET, "") if not op else node.schema, node.tensors)
 
 
-def _without(model: Any, large: dict[str, Any]) -> Any:
-    """Return the graph of a model, some of whose initialisers are inputs, as a model; these initialisers are not copied."""
-    helper, graph = package().helper, model.graph
-    given = {i.name for i in graph.input}
-    more = [helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in large.values() if t.name not in given]
-    weights = [t for t in graph.initializer if t.name not in large]
-    made = helper.make_graph(graph.node, graph.name, [*graph.input, *more], graph.output, weights, value_info=graph.value_info)
-    return helper.make_model(made, opset_imports=model.opset_import, ir_version=model.ir_version)
+def _with_operands(*names: str) -> Form:
+    """Attributes of a schema as operands after the first, numbers in its dtype; operands stay as they are in later forms."""
+
+    def form(node: Node) -> Node:
+        stated = {name: node.schema.attributes[name] for name in names if name in node.schema.attributes}
+        if not stated:
+            return node
+        operands: list[Any] = [0]
+        for name in names:
+            operands.append(_operand(node, stated[name]) if name in stated else None)
+        return _changed(node, operands, without=names)
+
+    return form
 
 
-def nodes_of(graph: Any) -> Iterator[Any]:
-    """Yield the nodes of a graph and of those in it."""
-    for proto in graph.node:
-        yield proto
-        for attribute in proto.attribute:
-            for inner in [attribute.g] if attribute.HasField("g") else attribute.graphs:
-                yield from nodes_of(inner)
+def _operand(node: Node, stated: Any) -> Any:
+    """The value of an attribute as an array, its default where it is not given; None where it has none."""
+    kind = stated.type.name
+    if kind in ("INT", "INTS"):
+        found = node.ints(stated.name) if kind == "INTS" else node.int(stated.name)
+        return None if found is None else np.array(found, np.int64).reshape(-1)
+    default = package().helper.get_attribute_value(stated.default_value)
+    return np.array(node.float(stated.name, default)).astype(array_dtype(node.to.dtype(node.x())))
+
+
+def _batch_normalization(node: Node) -> Node:
+    if not node.int("spatial", 1):
+        raise Refused("statistics of each position", EXPORT)
+    return node
+
+
+def _dropout(node: Node) -> Node:
+    """A node that only names its operand, as it is without training; opset 10 made the mask one of booleans."""
+    if node.wants(1) and node.schema.since_version < 10:
+        raise Refused("a mask of the dtype of the operand", EXPORT)
+    return _changed(node, [0], without=("ratio",)) if node.schema.since_version < 12 else node
+
+
+def _scatter(node: Node) -> Node:
+    return _changed(node, [0, 1, 2], "ScatterElements")
+
+
+def _upsample(node: Node) -> Node:
+    """An op with the scales as an operand: opset 7 has them as an attribute, and opset 10 calls it Resize."""
+    scales = node.floats("scales")
+    return _changed(node, [0, 1 if scales is None else np.array(scales, np.float32)], "Upsample", ("scales",))
+
+
+def _resize(node: Node) -> Node:
+    return _upsample(node) if node.schema.since_version < 11 else node
+
+
+FORMS: dict[str, Form] = {
+    **dict.fromkeys(
+        """
+    ArgMax ArgMin AveragePool Constant DepthToSpace DequantizeLinear GatherND Gemm Hardmax LogSoftmax MaxPool QuantizeLinear
+    Softmax
+        """.split(),
+        _same,
+    ),
+    "BatchNormalization": _batch_normalization,
+    "Clip": _with_operands("min", "max"),
+    "Dropout": _dropout,
+    "Pad": _with_operands("pads", "value"),
+    "ReduceSum": _with_operands("axes"),
+    "Resize": _resize,
+    "Scatter": _scatter,
+    "Slice": _with_operands("starts", "ends", "axes"),
+    "Split": _with_operands("split"),
+    "Squeeze": _with_operands("axes"),
+    "TopK": _with_operands("k"),
+    "Unsqueeze": _with_operands("axes"),
+    "Upsample": _upsample,
+}
+"""Ops whose attributes or operands have changed, and how they are brought to the form of opset 13."""
+NOT_READ = {"Scan": "before opset 9, its first axis is a batch"}
+"""Such ops that are refused, and why."""

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.extents.dims import product_dims
 from mind_dialect.ptir.types import I1, SI64, UI8, Kind
 
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow, Values
 from .emitter import static
+from .model import OLDEST_OPSET
 from .node import Node, axis_of
 
 Pre = Callable[[OnnxConverter, SSAValue], SSAValue]
@@ -89,25 +91,34 @@ def softmax(to: OnnxConverter, x: SSAValue, axis: int) -> tuple[SSAValue, SSAVal
     return shifted, powers, to.reduced("sum", powers, [axis])
 
 
-def _softmax(to: OnnxConverter, node: Node) -> SSAValue:
-    x = node.x()
-    _, powers, total = softmax(to, x, node.axis("axis", -1, x))
+def _along_axis(function: Callable[[OnnxConverter, SSAValue, int], SSAValue]) -> OnnxRow:
+    """A function along an axis; before opset 13, along it and all that follow, as if they were one."""
+
+    def row(to: OnnxConverter, node: Node) -> SSAValue:
+        x, is_old = node.x(), node.schema.since_version < OLDEST_OPSET
+        axis = node.axis("axis", 1 if is_old else -1, x)
+        shape = to.shape(x)
+        if not is_old or all(n == 1 for n in shape[axis + 1 :]):
+            return function(to, x, axis)
+        return to.reshape(function(to, to.reshape(x, (*shape[:axis], product_dims(shape[axis:]))), axis), shape)
+
+    return row
+
+
+def _softmax(to: OnnxConverter, x: SSAValue, axis: int) -> SSAValue:
+    _, powers, total = softmax(to, x, axis)
     return to.over(powers, total)
 
 
-def _log_softmax(to: OnnxConverter, node: Node) -> SSAValue:
-    x = node.x()
-    shifted, _, total = softmax(to, x, node.axis("axis", -1, x))
+def _log_softmax(to: OnnxConverter, x: SSAValue, axis: int) -> SSAValue:
+    shifted, _, total = softmax(to, x, axis)
     return to.minus(shifted, to.emit(ptir.LogOp, total))
 
 
-def _hardmax(to: OnnxConverter, node: Node) -> SSAValue:
+def _hardmax(to: OnnxConverter, x: SSAValue, axis: int) -> SSAValue:
     """1 at the first greatest along an axis, 0 elsewhere."""
-    x = node.x()
-    axis = node.axis("axis", -1, x)
-    shape = to.shape(x)
     first = to.emit(ptir.ArgMaxOp, x, axis=axis, keepdims=True, output_dtype=SI64)
-    places = to.emit(ptir.IotaOp, shape=shape, dtype=SI64, axis=axis)
+    places = to.emit(ptir.IotaOp, shape=to.shape(x), dtype=SI64, axis=axis)
     return to.cast(to.compared("equal", places, first), to.dtype(x))
 
 
@@ -154,8 +165,8 @@ REDUCTIONS: dict[str, OnnxRow | Refused] = {
     "ArgMin": _arg(ptir.ArgMinOp),
     "CumProd": _cum_prod,
     "CumSum": _cum_sum,
-    "Hardmax": _hardmax,
-    "LogSoftmax": _log_softmax,
+    "Hardmax": _along_axis(_hardmax),
+    "LogSoftmax": _along_axis(_log_softmax),
     "ReduceL1": _reduction("sum", _absolute),
     "ReduceL2": _reduction("sum", _square, _root),
     "ReduceLogSum": _reduction("sum", None, _log),
@@ -166,6 +177,6 @@ REDUCTIONS: dict[str, OnnxRow | Refused] = {
     "ReduceProd": _reduction("prod"),
     "ReduceSum": _reduction("sum"),
     "ReduceSumSquare": _reduction("sum", _square),
-    "Softmax": _softmax,
+    "Softmax": _along_axis(_softmax),
     "TopK": _top_k,
 }

@@ -99,16 +99,21 @@ def _weights(kind: str, x: Array, n: int, a: float, exclude: bool, stretch: floa
 
 def _sizes(node: Node, shape: Sequence[int], axes: Sequence[int]) -> tuple[list[int], list[float]]:
     """The result's extents and the scales, along the axes."""
-    scales, sizes = node.array(2), node.integers(3)
-    if sizes is not None and len(sizes):
-        if len(sizes) != len(axes):
-            raise error("E3002", f"{len(sizes)} sizes for {len(axes)} axes", expected=len(axes), actual=len(sizes))
-        policy = node.word("keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller"))
-        wanted = [s / shape[a] for s, a in zip(sizes, axes, strict=True)]
-        if policy != "stretch":
-            scale = min(wanted) if policy == "not_larger" else max(wanted)
-            return [math.floor(scale * shape[a] + 0.5) for a in axes], [scale] * len(axes)
-        return list(sizes), wanted
+    sizes = node.integers(3)
+    if sizes is None or not len(sizes):
+        return _scaled(node.array(2), shape, axes)
+    if len(sizes) != len(axes):
+        raise error("E3002", f"{len(sizes)} sizes for {len(axes)} axes", expected=len(axes), actual=len(sizes))
+    policy = node.word("keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller"))
+    wanted = [s / shape[a] for s, a in zip(sizes, axes, strict=True)]
+    if policy != "stretch":
+        scale = min(wanted) if policy == "not_larger" else max(wanted)
+        return [math.floor(scale * shape[a] + 0.5) for a in axes], [scale] * len(axes)
+    return list(sizes), wanted
+
+
+def _scaled(scales: Array | None, shape: Sequence[int], axes: Sequence[int]) -> tuple[list[int], list[float]]:
+    """The result's extents by scales, and these, along the axes."""
     if scales is None or scales.size != len(axes):
         raise error("E2007", "has neither scales nor sizes for its axes", expected=len(axes), actual=0)
     given = scales.reshape(-1).astype(np.float32)
@@ -116,16 +121,48 @@ def _sizes(node: Node, shape: Sequence[int], axes: Sequence[int]) -> tuple[list[
     return extents, [float(s) for s in given]
 
 
-def _check_unscaled(node: Node, shape: Dims, axes: Sequence[int]) -> None:
+def _check_unscaled(scales: Array | None, shape: Dims, axes: Sequence[int]) -> None:
     """Raise what `static` raises unless scales leave the extents alone that are no numbers."""
     if all(isinstance(shape[a], int) for a in axes):
         return
-    scales = node.array(2) if node.has(2) else None
     if scales is None or scales.size != len(axes):
         static(shape, "Resize")
     kept = [(a, float(s)) for a, s in zip(axes, scales.reshape(-1), strict=True)]  # pyright: ignore[reportOptionalMemberAccess]
     if any(s != 1 for a, s in kept if not isinstance(shape[a], int)):
         static(shape, "Resize")
+
+
+def _upsample(to: OnnxConverter, node: Node) -> SSAValue:
+    """
+    Resize as opsets before 11 have it: positions of elements are their corners.
+
+    As in ONNX Runtime, the nearest element is the one before, and the one after where the scale is below 1.
+    """
+    if node.schema.deprecated:
+        raise Refused("an op that opset 10 and newer lack", "replace it by Resize")
+    x, scales, mode = node.x(), node.array(1), node.word("mode", "nearest", ("nearest", "linear"))
+    shape = to.shape(x)
+    axes = list(range(len(shape)))
+    _check_unscaled(scales, shape, axes)
+    sizes = [n if isinstance(n, int) else 0 for n in shape]
+    for axis, m, scale in zip(axes, *_scaled(scales, sizes, axes), strict=True):
+        n = sizes[axis]
+        if scale == 1:
+            continue
+        _check_axis(mode, n, m, scale)
+        places = _coordinates("asymmetric", n, m, scale, (0.0, 1.0), np.float32 if mode == "nearest" else np.float64)
+        if mode == "nearest":
+            x = taken(to, x, axis, _nearest(places.astype(np.float64), "ceil" if scale < 1 else "floor", n))
+        else:
+            x = _along(to, x, axis, _weights(mode, places, n, 0.0, False, 1.0))
+    return x
+
+
+def _check_axis(mode: str, n: int, m: int, scale: float) -> None:
+    """Raise E8002 for a scale that is not positive and for no elements. Raises `Refused` for very many constants."""
+    if n == 0 or scale <= 0:
+        raise error("E8002", f"a scale of {scale} of an extent of {n}", attribute="scales", value=scale)
+    check_constants(m if mode == "nearest" else m * n, "an image axis")
 
 
 def _resize(to: OnnxConverter, node: Node) -> SSAValue:
@@ -134,7 +171,7 @@ def _resize(to: OnnxConverter, node: Node) -> SSAValue:
     axes = distinct_axes(node.ints("axes") or list(range(len(shape))), len(shape))
     if any(shape[a] == 0 for a in axes):
         raise error("E8002", f"an extent of 0 in {list(shape)}", attribute="scales", value=0)
-    _check_unscaled(node, shape, axes)
+    _check_unscaled(node.array(2) if node.has(2) else None, shape, axes)
     extents, scales = _sizes(node, [n if isinstance(n, int) else 0 for n in shape], axes)
     mode = node.word("mode", "nearest", ("nearest", "linear", "cubic"))
     transform = node.word("coordinate_transformation_mode", "half_pixel", COORDINATES)
@@ -148,9 +185,7 @@ def _resize(to: OnnxConverter, node: Node) -> SSAValue:
         window = (0.0, 1.0)
         if transform == "tf_crop_and_resize" and roi is not None:
             window = (float(roi.reshape(-1)[i]), float(roi.reshape(-1)[i + len(axes)]))
-        if scale <= 0:
-            raise error("E8002", f"a scale of {scale} of an extent of {n}", attribute="scales", value=scale)
-        check_constants(m if mode == "nearest" else m * n, "an image axis")
+        _check_axis(mode, n, m, scale)
         places = _coordinates(transform, n, m, scale, window, np.float32 if mode == "nearest" else np.float64)
         if mode == "nearest":
             x = taken(
@@ -180,4 +215,4 @@ def _along(to: OnnxConverter, x: SSAValue, axis: int, matrix: Array) -> SSAValue
     return to.transpose(found, order)
 
 
-RESIZE: dict[str, OnnxRow | Refused] = {"Resize": _resize}
+RESIZE: dict[str, OnnxRow | Refused] = {"Resize": _resize, "Upsample": _upsample}

@@ -12,7 +12,6 @@ from .elementwise import ELEMENTWISE
 from .indexing import INDEXING
 from .learned import LEARNED
 from .nn import NN
-from .opsets import EXPORT
 from .products import PRODUCTS
 from .recurrent import RECURRENT
 from .reductions import REDUCTIONS
@@ -26,7 +25,6 @@ _WORDS = Refused("words", "PTIR has tensors of numbers only")
 _RANDOM = Refused("random numbers of an unspecified algorithm", "pass them as inputs, or use ptir.rng_uniform")
 _TRAINING = Refused("a training op", "differentiate the model with autodiff, and update the weights in PTIR")
 _IMAGE = Refused("sampling of images at computed positions", "write it as gathers and products")
-_OLD = Refused("an op that opset 13 and newer lack", EXPORT)
 
 REASONS: dict[str, Refused] = {
     "Bernoulli": _RANDOM,
@@ -46,7 +44,6 @@ REASONS: dict[str, Refused] = {
     "StringNormalizer": _WORDS,
     "StringSplit": _WORDS,
     "TfIdfVectorizer": Refused("counts of n-grams", "compute them before the program"),
-    "Upsample": _OLD,
     "ai.onnx.preview.training.Adagrad": _TRAINING,
     "ai.onnx.preview.training.Adam": _TRAINING,
     "ai.onnx.preview.training.Gradient": _TRAINING,
