@@ -137,6 +137,7 @@ ELEMENTWISE = [
     unary("log_plus_one", lambda z: np.log1p(z.astype(np.complex128)).astype(np.complex64), Z * np.complex64(1e-4), 1e-9),
     unary("tan", np.tan, F, 1e-5),
     unary("tan", np.tan, Z, 1e-5),
+    unary("tan", np.tan, np.array([1 + 100j, 0.5 - 95j, -2 + 45j, 3e4 + 0.5j, 1e-20j], np.complex64), 1e-5),
     unary("convert", lambda x: x.astype(np.int8), WIDE),
     unary("convert", lambda x: x.astype(np.uint8), WIDE),
     unary("convert", lambda x: x.astype(np.uint32), WIDE),

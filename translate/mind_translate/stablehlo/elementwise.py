@@ -20,6 +20,7 @@ from mind_dialect.ptir.types import BF16, F8E4M3, F8E5M2, F16, F32, F64, I1, SI3
 
 from ..landing import INTEGER_KINDS, Lander
 from ..unsupported import Refused
+from .complex_functions import turned
 from .converter import StablehloConverter, StablehloRow, Values
 from .foreign import ForeignOp
 
@@ -66,9 +67,14 @@ def _sign(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     return to.emit(ptir.MinimumOp, x, to.like(1, x)) if to.dtype(x).kind is Kind.UNSIGNED else to.emit(ptir.SignOp, x)
 
 
+_complex_tangent = turned(lambda to, z: to.emit(ptir.TanhOp, z))
+
+
 def tangent(to: StablehloConverter, op: ForeignOp) -> SSAValue:
-    """`sin(x) / cos(x)`."""
+    """`sin(x) / cos(x)`; of complex numbers `-i tanh(i x)`, since their sine and cosine overflow where the tangent is finite."""
     x = op.operands[0]
+    if to.dtype(x).kind is Kind.COMPLEX:
+        return _complex_tangent(to, x)
     return to.emit(ptir.DivOp, to.emit(ptir.SinOp, x), to.emit(ptir.CosOp, x))
 
 
