@@ -121,6 +121,37 @@ def test_regions_are_looked_into() -> None:
             "slice_sizes",
         ),
         (
+            "gather batching dims",
+            """%i = stablehlo.constant dense<0> : tensor<2x1xi32>
+      %r = "stablehlo.gather"(%x, %i) {dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [1],
+      operand_batching_dims = [0], start_index_map = [1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>} :
+      (tensor<2x3xf32>, tensor<2x1xi32>) -> tensor<2xf32>""",
+            "E8002",
+            "as many batching dimensions",
+        ),
+        *(
+            (
+                f"body that {what}",
+                f"""%i = stablehlo.constant dense<0.0> : tensor<f32>
+      %r = "stablehlo.reduce_window"(%x, %i) ({{
+      ^bb0({arguments}):
+        {returned}
+      }}) {{window_dimensions = array<i64: 1, 2>}} : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x2xf32>""",
+                "E8005",
+                message,
+            )
+            for what, arguments, returned, message in (
+                ("returns too little", "%a: tensor<f32>, %b: tensor<f32>", "stablehlo.return", "returns 0 values, expected 1"),
+                ("takes too little", "%a: tensor<f32>", "stablehlo.return %a : tensor<f32>", "takes 1 values, expected 2"),
+                (
+                    "takes narrower numbers",
+                    "%a: tensor<bf16>, %b: tensor<bf16>",
+                    "stablehlo.return %a : tensor<bf16>",
+                    "takes bf16, expected f32 or a wider dtype",
+                ),
+            )
+        ),
+        (
             "reduce dims",
             """%i = stablehlo.constant dense<0.0> : tensor<f32>
       %r = stablehlo.reduce(%x init: %i) applies stablehlo.add across dimensions = [3] : (tensor<2x3xf32>, tensor<f32>) ->

@@ -127,7 +127,7 @@ def _choose(to: StablehloConverter, blocks: Sequence[Block], bound: Sequence[SSA
 
 
 def _map(to: StablehloConverter, op: ForeignOp) -> Values:
-    return to.vectorized(op.body(), op.operands, op.shape)
+    return to.vectorized(op.body(), op.operands, op.shape, len(op.results))
 
 
 CONTROL: dict[str, StablehloRow | Refused] = {

@@ -218,9 +218,7 @@ class StablehloConverter(Lander):
                 self.sizes.captured(outer[value], self.env[value])
             return after(self.run_block(block), landed)
 
-        if len(block.args) != len(arguments):
-            message = f"a region takes {len(block.args)} values, expected {len(arguments)}"
-            raise error("E8005", message, region=0, expected=len(arguments), actual=len(block.args))
+        _check_count(block, arguments)
         types = [v.type for v in arguments] + [outer[v].type for v in bound]
         try:
             return self.region(types, body)
@@ -229,13 +227,21 @@ class StablehloConverter(Lander):
 
     # Bodies on whole arrays
 
-    def vectorized(self, block: Block, arguments: Values, shape: Dims) -> list[SSAValue]:
-        """Run a body of scalar ops on arrays of `shape`, one for each argument. Raises `Refused` for what is not pointwise."""
+    def vectorized(self, block: Block, arguments: Values, shape: Dims, count: int) -> list[SSAValue]:
+        """
+        Run a body of scalar ops on arrays of `shape`, one for each argument, and return its `count` results.
+
+        Raises `Refused` for what is not pointwise.
+        """
+        _check_count(block, arguments)
         outer = self.env
         self.env = {**outer, **dict(zip(block.args, arguments, strict=True))}
         try:
             for op in block.ops:
                 if name_of(op) in RETURNS:
+                    if len(op.operands) != count:
+                        message = f"a region returns {len(op.operands)} values, expected {count}"
+                        raise error("E8005", message, region=0, expected=count, actual=len(op.operands))
                     return [self.broadcast(self.env[v], shape) for v in op.operands]
                 operands = [self.broadcast(self.env[v], shape) for v in op.operands]
                 self.env.update(zip(op.results, self._pointwise(op, operands, shape), strict=True))
@@ -288,7 +294,7 @@ class StablehloConverter(Lander):
         try:
             if self._calls > MAX_CALL_DEPTH:
                 raise Refused(f"calls nested deeper than {MAX_CALL_DEPTH}")
-            return self.vectorized(self.callee(op.callee.root_reference.data).body.block, operands, shape)
+            return self.vectorized(self.callee(op.callee.root_reference.data).body.block, operands, shape, len(op.results))
         finally:
             self._calls -= 1
 
@@ -298,6 +304,13 @@ class StablehloConverter(Lander):
         if func is None or len(func.body.blocks) != 1:
             raise error("E2002", f"@{brief(name)} is not a function with a body of one block", name=name)
         return func
+
+
+def _check_count(block: Block, arguments: Values) -> None:
+    """Raise E8005 unless a block takes as many values as it is given."""
+    if len(block.args) != len(arguments):
+        message = f"a region takes {len(block.args)} values, expected {len(arguments)}"
+        raise error("E8005", message, region=0, expected=len(arguments), actual=len(block.args))
 
 
 def _fits(found: TensorSpec, stated: TensorSpec) -> bool:

@@ -143,7 +143,7 @@ def gathered(to: StablehloConverter, op: ForeignOp, slices: Sequence[int]) -> SS
     for j, d in enumerate(mapped):
         start = to.clamp(starts.component(j), 0, sizes[d] - slices[d])
         parts.append(to.place(_times(to, start, strides[d]), batch, result))
-    for d, of_index in zip(batching, of_indices, strict=True):
+    for d, of_index in _paired(op, batching, of_indices):
         axis = starts.batch_axis(of_index)
         parts.append(to.place(_times(to, starts.counted(starts.batch[axis]), strides[d]), [batch[axis]], result))
     for place, d in zip(offset, windows, strict=True):
@@ -152,6 +152,14 @@ def gathered(to: StablehloConverter, op: ForeignOp, slices: Sequence[int]) -> SS
     flat = to.logical(ptir.AddOp, *parts)
     flat = to.fill(0, starts.dtype, result) if flat is None else flat
     return to.emit(ptir.TakeOp, to.reshape(x, (math.prod(sizes),)), flat)
+
+
+def _paired(op: ForeignOp, batching: Sequence[int], of_indices: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the batching dimensions of an operand with those of the indices; E8002 unless there are as many."""
+    if len(batching) != len(of_indices):
+        name = "dimension_numbers" if op.short.endswith("gather") else "scatter_dimension_numbers"
+        raise op.wrong(name, "as many batching dimensions of the operand as of the indices")
+    return list(zip(batching, of_indices, strict=True))
 
 
 def _window_dims(numbers: DimensionNumbers, names: Sequence[str], ranks: Mapping[str, int]) -> dict[str, Any]:
@@ -186,6 +194,8 @@ def _scatter(to: StablehloConverter, op: ForeignOp) -> Values:
     xs, indices, updates = op.operands[:count], op.operands[count], op.operands[count + 1 :]
     if count < 1 or len(updates) != count:
         raise op.wrong("operands", "inputs, indices, and as many updates as inputs")
+    xs, updates = promoted(to, op.body(), 0, xs), promoted(to, op.body(), count, updates)
+    op.operands = [*xs, indices, *updates]
     numbers = op.numbers("scatter_dimension_numbers")
     shapes = (to.shape(xs[0]), to.shape(updates[0]), to.shape(indices))
     kind = _windows_kind(to, op, to.dtype(xs[0])) if count == 1 else None
@@ -207,7 +217,7 @@ def _scatter(to: StablehloConverter, op: ForeignOp) -> Values:
             "E3002", f"updates of shape {list(shape)} do not fit the dimension numbers", expected=starts.batch, actual=shape
         )
     places = {d: to.place(starts.component(j), batch, shape) for j, d in enumerate(mapped)}
-    for d, of_index in zip(batching, of_indices, strict=True):
+    for d, of_index in _paired(op, batching, of_indices):
         axis = starts.batch_axis(of_index)
         places[d] = to.place(starts.counted(starts.batch[axis]), [batch[axis]], shape)
     for axis, d in zip(window, windows, strict=True):
@@ -233,9 +243,28 @@ def _flat_indices(
     return flat if valid is None else to.select(valid, flat, to.like(-1, flat))
 
 
+def promoted(to: StablehloConverter, block: Block, first: int, values: Values) -> list[SSAValue]:
+    """
+    Return values in the dtypes that a body takes, from its argument `first` on: StableHLO lets it compute in wider ones.
+
+    E8005 for a body that takes no wider dtype, or too few values.
+    """
+    taken = block.args[first : first + len(values)]
+    if len(taken) != len(values):
+        count, least = len(block.args), first + len(values)
+        raise error("E8005", f"a region takes {count} values, expected {least}", region=0, expected=least, actual=count)
+    dtypes = [to.spec_of(argument).dtype for argument in taken]
+    for value, dtype in zip(values, dtypes, strict=True):
+        given = to.dtype(value)
+        if given is not dtype and (given.kind is not dtype.kind or given.bits >= dtype.bits):
+            message = f"a region takes {dtype.name}, expected {given.name} or a wider dtype of its kind"
+            raise error("E8005", message, region=0, expected=given.name, actual=dtype.name)
+    return [to.cast(value, dtype) for value, dtype in zip(values, dtypes, strict=True)]
+
+
 def scatter_flat(to: StablehloConverter, op: ForeignOp, block: Block, x: SSAValue, flat: SSAValue, updates: SSAValue) -> SSAValue:
     """As `scattered`, of one operand."""
-    return scattered(to, op, block, [x], flat, [updates])[0]
+    return scattered(to, op, block, promoted(to, block, 0, [x]), flat, promoted(to, block, 1, [updates]))[0]
 
 
 def scattered(to: StablehloConverter, op: ForeignOp, block: Block, xs: Values, flat: SSAValue, updates: Values) -> Values:
@@ -285,7 +314,7 @@ def _one_by_one(to: StablehloConverter, block: Block, cells: Values, where: SSAV
         index, *new = arguments[count + len(bound) :]
         start = to.reshape(index, (1,))
         olds = [to.reshape(to.emit(ptir.DynamicSliceOp, v, start, sizes=(1,)), ()) for v in arguments[:count]]
-        made = to.vectorized(block, [*olds, *new], ())
+        made = to.vectorized(block, [*olds, *new], (), count)
         whole = [
             to.emit(ptir.DynamicUpdateSliceOp, v, to.reshape(m, (1,)), start, sizes=(1,))
             for v, m in zip(arguments[:count], made, strict=True)

@@ -23,7 +23,7 @@ from ..unsupported import Refused
 from .converter import StablehloConverter, StablehloRow, Values
 from .elementwise import combine
 from .foreign import ForeignOp, Window
-from .indexing import scatter_flat
+from .indexing import promoted, scatter_flat
 from .scalars import arg_kind, simple_kind
 from .structural import counted, padded, static
 
@@ -71,8 +71,15 @@ def _split(op: ForeignOp) -> tuple[list[SSAValue], list[SSAValue]]:
     return op.operands[:count], op.operands[count:]
 
 
+def _promoted(to: StablehloConverter, op: ForeignOp) -> tuple[list[SSAValue], list[SSAValue]]:
+    """Return the inputs and initial values of a reduction in the dtypes that its body takes."""
+    xs, inits = _split(op)
+    block = op.body()
+    return promoted(to, block, 0, xs), promoted(to, block, len(xs), inits)
+
+
 def _reduce(to: StablehloConverter, op: ForeignOp) -> SSAValue | Values:
-    (xs, inits), axes, block = _split(op), op.integers("dimensions"), op.body()
+    (xs, inits), axes, block = _promoted(to, op), op.integers("dimensions"), op.body()
     dtype, shape = to.spec(xs[0])
     if len(set(axes)) != len(axes) or any(not 0 <= a < len(shape) for a in axes):
         raise op.wrong("dimensions", f"distinct dimensions from 0 to {len(shape) - 1}")
@@ -106,7 +113,7 @@ def _arg(to: StablehloConverter, xs: Values, inits: Values, axis: int, block: Bl
     if is_identity(to, body, inits[0]):
         return [value, place]
     shape = to.shape(value)
-    return to.vectorized(block, [*(to.broadcast(v, shape) for v in inits), value, place], shape)
+    return to.vectorized(block, [*(to.broadcast(v, shape) for v in inits), value, place], shape, 2)
 
 
 def _folded(to: StablehloConverter, block: Block, xs: Values, inits: Values, axes: Sequence[int]) -> Values:
@@ -127,18 +134,18 @@ def _folded(to: StablehloConverter, block: Block, xs: Values, inits: Values, axe
         half = count // 2
         lefts = [to.part(x, last, 0, 2 * half, 2) for x in rows]
         rights = [to.part(x, last, 1, 2 * half, 2) for x in rows]
-        made = to.vectorized(block, [*lefts, *rights], (*rest, half))
+        made = to.vectorized(block, [*lefts, *rights], (*rest, half), len(xs))
         if count % 2:
             made = [to.concat([v, to.part(x, last, count - 1, count)], last) for v, x in zip(made, rows, strict=True)]
         rows, count = made, half + count % 2
-    return to.vectorized(block, [*start, *(to.reshape(x, rest) for x in rows)], rest)
+    return to.vectorized(block, [*start, *(to.reshape(x, rest) for x in rows)], rest, len(xs))
 
 
 # Windows
 
 
 def _reduce_window(to: StablehloConverter, op: ForeignOp) -> SSAValue | Values:
-    (xs, inits), block = _split(op), op.body()
+    (xs, inits), block = _promoted(to, op), op.body()
     to.sizes.same_shapes([to.shape(x) for x in xs])
     dtype, shape = to.spec(xs[0])
     window = op.window(len(shape))
@@ -241,7 +248,7 @@ def _windows_folded(to: StablehloConverter, op: ForeignOp, block: Block, xs: Val
     wholes = [padded(to, x, init, low, high, between) for x, init in zip(xs, inits, strict=True)]
     for place in range(_places(op, size)):
         parts = [_place_slices(to, x, place, window, outputs) for x in wholes]
-        found = to.vectorized(block, [*found, *parts], outputs)
+        found = to.vectorized(block, [*found, *parts], outputs, len(xs))
     return found
 
 
@@ -273,7 +280,7 @@ def _select_and_scatter(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     best_index = _place_slices(to, indices, 0, window, outputs)
     for place in range(1, _places(op, size)):
         value, index = (_place_slices(to, v, place, window, outputs) for v in (values, indices))
-        (keeps,) = to.vectorized(select, [best, value], outputs)
+        (keeps,) = to.vectorized(select, [best, value], outputs, 1)
         if any(low) or any(high):  # an element of the padding never wins
             keeps = to.emit(ptir.AndOp, keeps, to.compare("greater_equal", best_index, 0))
             keeps = to.emit(ptir.OrOp, keeps, to.compare("less", index, 0))
