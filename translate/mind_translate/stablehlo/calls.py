@@ -99,7 +99,6 @@ _TOKENS = Refused("ordered effects", "PTIR programs have no effects")
 _QUANTIZED = Refused("quantized types", "dequantize before the import, or use ptir.quantize and ptir.dequantize")
 _TUPLES = Refused("tuples", "return several results instead")
 _ASYNC = Refused("asynchronous ops", "use the op itself")
-_BATCH_NORM = "write it as its arithmetic, as batch-norm expansion does"
 _SEEDS = Refused("random numbers of an unspecified algorithm", "use rng_bit_generator, or PTIR's own ptir.rng_uniform")
 
 CALLS: dict[str, StablehloRow | Refused] = {
@@ -123,9 +122,6 @@ CALLS: dict[str, StablehloRow | Refused] = {
     **dict.fromkeys(("stablehlo.uniform_dequantize", "stablehlo.uniform_quantize"), _QUANTIZED),
     **dict.fromkeys(("stablehlo.get_tuple_element", "stablehlo.tuple"), _TUPLES),
     **dict.fromkeys(("stablehlo.async_done", "stablehlo.async_start"), _ASYNC),
-    "stablehlo.batch_norm_grad": Refused("batch normalization", _BATCH_NORM),
-    "stablehlo.batch_norm_inference": Refused("batch normalization", _BATCH_NORM),
-    "stablehlo.batch_norm_training": Refused("batch normalization", _BATCH_NORM),
     "stablehlo.return": Refused("a terminator outside of a region of StableHLO"),
     "stablehlo.rng": _SEEDS,
     "stablehlo.rng_bit_generator": rng_bit_generator,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..unsupported import Refused
+from .batch_norm import BATCH_NORM
 from .calls import CALLS
 from .chlo import CHLO, POINTWISE_CHLO
 from .contraction import CONTRACTION
@@ -20,6 +21,7 @@ ROWS: dict[str, StablehloRow | Refused] = {
     **STRUCTURAL,
     **CONTRACTION,
     **REDUCTIONS,
+    **BATCH_NORM,
     **INDEXING,
     **ORDERING,
     **CONTROL,
@@ -50,9 +52,9 @@ _COUNTS: dict[int, str] = {
     chlo.broadcast_shift_right_arithmetic chlo.broadcast_shift_right_logical chlo.broadcast_subtract chlo.broadcast_xor
     chlo.broadcast_zeta
     """,
-    3: "clamp dynamic_conv dynamic_gather select select_and_scatter chlo.broadcast_select chlo.ragged_dot",
+    3: "batch_norm_training clamp dynamic_conv dynamic_gather select select_and_scatter chlo.broadcast_select chlo.ragged_dot",
     4: "real_dynamic_slice",
-    5: "dynamic_pad",
+    5: "batch_norm_grad batch_norm_inference dynamic_pad",
     0: "constant iota chlo.constant sdy.constant",
 }
 _LEAST: dict[int, str] = {
