@@ -132,6 +132,10 @@ class LiteralParser(Parser):
         if type is None:
             self.parse_punctuation(":", " in dense attribute")
             type = self._checked_dense_type()
+        return self.literal_of_hex(digits, type, token)
+
+    def literal_of_hex(self, digits: str, type: Any, token: Span[Any]) -> Any:
+        """Return the literal of bytes in hex, at `token`; E1007 for other digits, and for another number of bytes."""
         count, size = math.prod(type.get_shape()), type.element_type.compile_time_size
         try:
             data = bytes.fromhex(digits[2:]) if digits[:2].lower() == "0x" else None

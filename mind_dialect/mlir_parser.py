@@ -33,7 +33,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 from .errors import MindError, MindParseError, error
 from .mlir_aliases import AliasParser
 from .mlir_lexer import CodedLexer
-from .mlir_literals import LiteralParser
+from .mlir_resources import ResourceParser
 from .mlir_types import TypeParser
 from .names import note_names
 from .op import CodedOp
@@ -87,7 +87,7 @@ def syntax_error(message: str) -> MindError:
     return error("E1007", text)
 
 
-class MindParser(AliasParser, LiteralParser, TypeParser):
+class MindParser(AliasParser, ResourceParser, TypeParser):
     """Parse MLIR text; `line_offset` is added to the lines of op locations. Raises `MindParseError` only."""
 
     def __init__(self, ctx: Context, input: str | bytes, name: str = "<unknown>", line_offset: int = 0, byte_offset: int = 0):

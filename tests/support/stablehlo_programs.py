@@ -15,6 +15,24 @@ from mind_translate.stablehlo import read_stablehlo
 
 EXECUTORS = ["numpy", *(["native"] if importlib.util.find_spec("llvmlite") else [])]
 Array = np.ndarray[Any, Any]
+NAMES = {
+    "float32": "f32",
+    "float64": "f64",
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "bool": "i1",
+    "complex64": "complex<f32>",
+    "complex128": "complex<f64>",
+    **{f"int{n}": f"i{n}" for n in (4, 8, 16, 32, 64)},
+    **{f"uint{n}": f"ui{n}" for n in (4, 8, 16, 32, 64)},
+}
+"""The element types of StableHLO by the names of dtypes of NumPy."""
+
+
+def type_of(array: Any) -> str:
+    """The type of an array in StableHLO."""
+    found = np.asarray(array)
+    return f"tensor<{''.join(f'{n}x' for n in found.shape)}{NAMES[found.dtype.name]}>"
 
 
 def program(arguments: str, body: str, results: str, others: str = "") -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from mind_passes.functional import vjp
 from mind_runtime import compile
-from stablehlo_programs import EXECUTORS, Array, ops, program, read, run, same
+from stablehlo_programs import EXECUTORS, Array, ops, program, read, run, same, type_of
 
 RNG = np.random.default_rng(7)
 F = RNG.normal(size=(3, 4)).astype(np.float32)
@@ -22,23 +22,6 @@ J = np.array([[0, 1, -1, 7], [3, 0, -5, 2], [0, 0, 40, -3]], np.int32)
 Z = (RNG.normal(size=5) + 1j * RNG.normal(size=5)).astype(np.complex64)
 B = np.array([True, False, True, False])
 C = np.array([True, True, False, False])
-NAMES = {
-    "float32": "f32",
-    "float64": "f64",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "bool": "i1",
-    "complex64": "complex<f32>",
-    "complex128": "complex<f64>",
-    **{f"int{n}": f"i{n}" for n in (4, 8, 16, 32, 64)},
-    **{f"uint{n}": f"ui{n}" for n in (4, 8, 16, 32, 64)},
-}
-
-
-def type_of(array: Any) -> str:
-    """The type of an array in StableHLO."""
-    found = np.asarray(array)
-    return f"tensor<{''.join(f'{n}x' for n in found.shape)}{NAMES[found.dtype.name]}>"
 
 
 @dataclass(frozen=True)
