@@ -10,7 +10,7 @@ import pytest
 
 from mind_dialect.errors import MindError
 from mind_runtime import compile
-from stablehlo_programs import EXECUTORS, ops, program, read, same
+from stablehlo_programs import EXECUTORS, ops, program, read, run, same
 
 RNG = np.random.default_rng(3)
 BODY = """({
@@ -130,3 +130,24 @@ def test_windows_over_a_dimension_of_unknown_size_are_refused() -> None:
     with pytest.raises(MindError, match="windows over a dimension whose size is not known") as caught:
         read(program("%x: tensor<?x4xf32>", body.replace("?x3", "?x4"), "tensor<?x4xf32>"))
     assert caught.value.code == "E8008"
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_sizes_that_are_data_are_those_of_a_static_result(executor: str) -> None:
+    body = """
+    %a = stablehlo.dynamic_reshape %x, %n : (tensor<6xf32>, tensor<2xi32>) -> tensor<2x3xf32>
+    %b = stablehlo.dynamic_broadcast_in_dim %x, %n, dims = [1] : (tensor<6xf32>, tensor<2xi32>) -> tensor<4x6xf32>
+    %k = stablehlo.slice %n [0:1] : (tensor<2xi32>) -> tensor<1xi32>
+    %c = stablehlo.dynamic_iota %k, dim = 0 : (tensor<1xi32>) -> tensor<2xi32>
+    %r:3 = stablehlo.optimization_barrier %a, %b, %c : tensor<2x3xf32>, tensor<4x6xf32>, tensor<2xi32>"""
+    text = program("%x: tensor<6xf32>, %n: tensor<2xi32>", body, "tensor<2x3xf32>, tensor<4x6xf32>, tensor<2xi32>")
+    x = np.arange(6, dtype=np.float32)
+    found = run(text, x, np.array([2, 3], np.int32), executor=executor)
+    for given, wanted in zip(found, (x.reshape(2, 3), np.tile(x, (4, 1)), np.arange(2, dtype=np.int32)), strict=True):
+        same(given, wanted)
+
+
+def test_sizes_that_are_data_give_no_dynamic_result() -> None:
+    body = "%r = stablehlo.dynamic_reshape %x, %n : (tensor<6xf32>, tensor<2xi32>) -> tensor<?x3xf32>"
+    with pytest.raises(MindError, match="a shape that depends on data"):
+        read(program("%x: tensor<6xf32>, %n: tensor<2xi32>", body, "tensor<?x3xf32>"))

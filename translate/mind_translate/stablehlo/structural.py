@@ -209,21 +209,26 @@ def known_integers(to: StablehloConverter, value: SSAValue) -> tuple[int, ...]:
     return to.sizes.numbers(value) if (found := to.known(value)) is None else tuple(int(n.real) for n in found)
 
 
+def _target(to: StablehloConverter, op: ForeignOp, sizes: SSAValue) -> Dims:
+    """Return the shape that an operand holds; if it is data, that of a static result, which it must be. Raises `Refused`."""
+    return op.shape if static(op.shape) is not None and to.sizes.of(sizes) is None else to.sizes.shape(sizes)
+
+
 def _dynamic_broadcast_in_dim(to: StablehloConverter, op: ForeignOp) -> SSAValue:
-    x, dims, target = op.operands[0], op.integers("broadcast_dimensions"), to.sizes.shape(op.operands[1])
+    x, dims, target = op.operands[0], op.integers("broadcast_dimensions"), _target(to, op, op.operands[1])
     if all(0 <= d < len(target) for d in dims) and len(dims) == len(to.shape(x)):
         to.sizes.placed(to.shape(x), [target[d] for d in dims])
     return broadcast_in(to, op, x, dims, target)
 
 
 def _dynamic_reshape(to: StablehloConverter, op: ForeignOp) -> SSAValue:
-    x, target = op.operands[0], to.sizes.shape(op.operands[1])
+    x, target = op.operands[0], _target(to, op, op.operands[1])
     to.sizes.reshaped(to.shape(x), target)
     return to.reshape(x, target)
 
 
 def _dynamic_iota(to: StablehloConverter, op: ForeignOp) -> SSAValue:
-    return counted(to, to.sizes.shape(op.operands[0]), op.integer("iota_dimension"), op.dtype)
+    return counted(to, _target(to, op, op.operands[0]), op.integer("iota_dimension"), op.dtype)
 
 
 def _real_dynamic_slice(to: StablehloConverter, op: ForeignOp) -> SSAValue:
