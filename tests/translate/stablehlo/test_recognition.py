@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+from mind_dialect.errors import MindError
 from mind_translate.stablehlo import parse_stablehlo
 from mind_translate.stablehlo.counted import trip_count
 from mind_translate.stablehlo.foreign import landed_spec
 from mind_translate.stablehlo.scalars import arg_kind, sort_order
-from stablehlo_programs import EXECUTORS, ops, program, read, run, same
+from mind_translate.stablehlo.sort_keys import argument_columns
+from stablehlo_programs import EXECUTORS, Array, ops, program, read, run, same
 
 RNG = np.random.default_rng(11)
 
@@ -165,7 +168,7 @@ BY_BOTH = """
 )
 def test_comparators(name: str, arguments: str, ops: str, order: list[tuple[int, bool]] | None) -> None:
     block = body_of(arguments, ops)
-    found = sort_order(block, [landed_spec(v.type).dtype for v in block.args[::2]])
+    found = sort_order(block, argument_columns(block), [landed_spec(v.type).dtype for v in block.args[::2]])
     assert found == (None if order is None else [(operand, "", descending) for operand, descending in order])
 
 
@@ -173,6 +176,64 @@ def sorted_by(comparator: str) -> str:
     body = f"""%r:2 = "stablehlo.sort"(%x, %y) ({{ ^bb0({TWO}): {comparator} }}) {{dimension = 1 : i64, is_stable = true}} :
       (tensor<3x6xf32>, tensor<3x6xi32>) -> (tensor<3x6xf32>, tensor<3x6xi32>)"""
     return program("%x: tensor<3x6xf32>, %y: tensor<3x6xi32>", body, "tensor<3x6xf32>, tensor<3x6xi32>")
+
+
+def by_key(ops: str, kind: str = "LT") -> str:
+    """A comparator of what `ops` compute of X as %key_X, for the sides `%a, %c` and `%b, %d`."""
+    sides = [
+        ops.replace("X", side).replace("%f", f"%{f}").replace("%i", f"%{i}") for side, f, i in (("l", "a", "c"), ("r", "b", "d"))
+    ]
+    type = ops.rpartition(" ")[2]
+    compare = f"%r = stablehlo.compare {kind}, %key_l, %key_r : ({type}, {type}) -> tensor<i1>"
+    return f"{sides[0]} {sides[1]} {compare} stablehlo.return %r : tensor<i1>"
+
+
+BY_KEYS: dict[str, tuple[str, Callable[[Array, Array], Array]]] = {
+    "absolute value": (by_key("%key_X = stablehlo.abs %f : tensor<f32>"), lambda x, _: np.abs(x)),
+    "negation, down": (by_key("%key_X = stablehlo.negate %f : tensor<f32>", "GT"), lambda x, _: x),
+    "remainder": (
+        by_key(
+            "%k_X = stablehlo.constant dense<4> : tensor<i32> %key_X = stablehlo.and %i, %k_X : tensor<i32>",
+        ),
+        lambda _, y: y & 4,
+    ),
+    "sum of both": (
+        by_key("%k_X = stablehlo.convert %i : (tensor<i32>) -> tensor<f32> %key_X = stablehlo.add %k_X, %f : tensor<f32>"),
+        lambda x, y: x + y.astype(np.float32),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BY_KEYS)
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_sort_by_what_the_comparator_computes(name: str, executor: str) -> None:
+    comparator, key = BY_KEYS[name]
+    x, y = RNG.normal(size=(3, 6)).astype(np.float32), RNG.integers(0, 9, (3, 6)).astype(np.int32)
+    found = run(sorted_by(comparator), x, y, executor=executor)
+    order = np.argsort(key(x, y), axis=1, kind="stable")
+    same(found[0], np.take_along_axis(x, order, 1))
+    same(found[1], np.take_along_axis(y, order, 1))
+
+
+def test_a_comparator_that_holds_of_equal_elements_keeps_their_order() -> None:
+    x, y = RNG.integers(0, 3, (3, 6)).astype(np.float32), RNG.integers(0, 99, (3, 6)).astype(np.int32)
+    body = "%r = stablehlo.compare {}, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1> stablehlo.return %r : tensor<i1>"
+    for given, wanted in zip(run(sorted_by(body.format("GE")), x, y), run(sorted_by(body.format("GT")), x, y), strict=True):
+        same(given, wanted)
+
+
+@pytest.mark.parametrize(
+    "comparator",
+    [
+        by_key("%key_X = stablehlo.abs %f : tensor<f32>").replace("%key_r :", "%b :"),
+        by_key("%key_X = stablehlo.abs %f : tensor<f32>").replace("stablehlo.abs %b", "stablehlo.negate %b"),
+        by_key("%key_X = stablehlo.abs %f : tensor<f32>", "NE"),
+    ],
+    ids=["one side", "another function", "no order"],
+)
+def test_sides_that_are_not_computed_alike_are_no_order(comparator: str) -> None:
+    with pytest.raises(MindError, match="a comparator that does not order"):
+        read(sorted_by(comparator))
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

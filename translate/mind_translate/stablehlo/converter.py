@@ -249,6 +249,21 @@ class StablehloConverter(Lander):
             self.env = outer
         raise error("E8005", "a body without stablehlo.return", region=0, expected="stablehlo.return", actual="no terminator")
 
+    def computed(self, block: Block, arguments: Values, shape: Dims, wanted: Values) -> list[SSAValue]:
+        """As `vectorized`, but return values of the body, which it computes by its first ops."""
+        _check_count(block, arguments)
+        outer = self.env
+        self.env = {**outer, **dict(zip(block.args, arguments, strict=True))}
+        try:
+            for op in block.ops:
+                if all(v in self.env for v in wanted):
+                    break
+                operands = [self.broadcast(self.env[v], shape) for v in op.operands]
+                self.env.update(zip(op.results, self._pointwise(op, operands, shape), strict=True))
+            return [self.env[v] for v in wanted]
+        finally:
+            self.env = outer
+
     def _pointwise(self, op: Operation, operands: Values, shape: Dims) -> Values:
         name = name_of(op)
         if isinstance(op, CallOp):

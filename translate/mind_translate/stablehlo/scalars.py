@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import product
 from typing import Any, NamedTuple, cast
 
@@ -23,6 +24,7 @@ from mind_dialect.ptir.types import Kind, PtirDType, part_of
 from .converter import RETURNS, StablehloConverter
 from .elementwise import COMPARE_TYPES, DIRECTIONS
 from .foreign import ForeignOp, landed_spec, name_of
+from .sort_keys import Columns
 from .structural import stored_bytes
 
 Pairs = Mapping[tuple[int, str], tuple[Any, Any]]
@@ -140,23 +142,24 @@ _HOLDS = {
 
 
 class Key(NamedTuple):
-    """Key of a sort: an operand, of complex ones its real or imaginary part, and whether it descends."""
+    """Key of a sort: a column, of complex ones its real or imaginary part, and whether it descends."""
 
     operand: int
     part: str = ""
     descending: bool = False
 
 
-def sort_order(block: Block, dtypes: Sequence[PtirDType], *, total: bool = False) -> list[Key] | None:
+def sort_order(
+    block: Block, columns: Columns, dtypes: Sequence[PtirDType], *, total: bool = False, ties: bool = False
+) -> list[Key] | None:
     """
-    The keys of a comparator of (a, a', b, b', ...), most significant first; None for others.
+    The keys of a comparator of `columns`, most significant first, each with the number of its column; None for others.
 
     Keys of floats must be ordered as PTIR's `sort` orders them: NaN after all numbers, zeros equal. A comparator that leaves
-    NaN unordered fits too. With `total` they must be ordered as IEEE 754 totally orders them.
+    NaN unordered fits too. With `total` they must be ordered as IEEE 754 totally orders them. With `ties` the comparator must
+    hold of equal elements, as LE does.
     """
-    if len(block.args) != 2 * len(dtypes):
-        return None
-    operands = sorted({i // 2 for i in _used_arguments(block)})
+    operands = sorted({i // 2 for i in _used(block, columns)})
     keys = [Key(i, part) for i in operands for part in (("real", "imag") if dtypes[i].kind is Kind.COMPLEX else ("",))]
     if not 1 <= len(keys) <= 3:
         return None
@@ -171,8 +174,8 @@ def sort_order(block: Block, dtypes: Sequence[PtirDType], *, total: bool = False
         for lefts in product(*samples):
             for rights in product(*samples):
                 pairs = {(key.operand, key.part): pair for key, pair in zip(keys, zip(lefts, rights, strict=True), strict=True)}
-                found = _before(block, pairs)
-                candidates = [order for order in candidates if _agrees(order, pairs, found, total)]
+                found = _before(block, columns, pairs)
+                candidates = [order for order in candidates if _agrees(order, pairs, found, total, ties)]
                 if not candidates:
                     return None
     except UnknownError:
@@ -184,7 +187,7 @@ def _permutations(keys: Sequence[Key]) -> list[list[Key]]:
     return [[key, *rest] for key in keys for rest in _permutations([k for k in keys if k != key])] if keys else [[]]
 
 
-def _agrees(order: Sequence[Key], pairs: Pairs, found: bool, total: bool) -> bool:
+def _agrees(order: Sequence[Key], pairs: Pairs, found: bool, total: bool, ties: bool) -> bool:
     """Return whether the comparator's answer is that of a lexicographic order."""
     for operand, part, descending in order:
         x, y = (_total_order(v) if total and isinstance(v, float) else v for v in pairs[operand, part])
@@ -197,7 +200,7 @@ def _agrees(order: Sequence[Key], pairs: Pairs, found: bool, total: bool) -> boo
             less, equal = x < y, x == y
         if not equal:
             return found == less
-    return not found
+    return found == ties
 
 
 def _samples(dtype: PtirDType, constants: Sequence[Any], keys: int) -> list[Any]:
@@ -217,11 +220,11 @@ def _constants(block: Block) -> list[Any]:
     return [_constant(op) for op in block.ops if name_of(op) == "stablehlo.constant"]
 
 
-def _used_arguments(block: Block) -> set[int]:
-    """The arguments on which what a block returns depends."""
+def _used(block: Block, columns: Columns) -> set[int]:
+    """The values of columns, counted from left to right, on which what a block returns depends."""
     last = block.last_op
     stack = list(last.operands) if last is not None else []
-    numbers: dict[SSAValue, int] = {argument: i for i, argument in enumerate(block.args)}
+    numbers: dict[SSAValue, int] = {value: i for i, value in enumerate(value for pair in columns for value in pair)}
     found, seen = set[int](), set[SSAValue]()
     while stack:
         value = stack.pop()
@@ -235,14 +238,14 @@ def _used_arguments(block: Block) -> set[int]:
     return found
 
 
-def _before(block: Block, pairs: Pairs) -> bool:
+def _before(block: Block, columns: Columns, pairs: Pairs) -> bool:
     names: dict[SSAValue, Any] = {}
     for operand, part in pairs:
         for side in (0, 1):
             if part == "":
-                names[block.args[2 * operand + side]] = pairs[operand, part][side]
+                names[columns[operand][side]] = pairs[operand, part][side]
             elif part == "real":
-                names[block.args[2 * operand + side]] = complex(pairs[operand, "real"][side], pairs[operand, "imag"][side])
+                names[columns[operand][side]] = complex(pairs[operand, "real"][side], pairs[operand, "imag"][side])
     found = _run(block, names, _Numbers())
     if len(found) != 1 or not isinstance(found[0], bool):
         raise UnknownError
@@ -300,19 +303,23 @@ def _constant(op: Operation) -> Any:
 
 
 def _run(block: Block, names: Mapping[SSAValue, Any], over: Any) -> list[Any]:
-    """Run a block and return its results; `over` decides comparisons. Raises `UnknownError`."""
+    """
+    Run a block from the values that `names` has and return its results; `over` decides comparisons.
+
+    Raises `UnknownError` if they depend on what cannot be evaluated.
+    """
     env: dict[SSAValue, Any] = dict(names)
     for count, op in enumerate(block.ops):
         name = name_of(op)
-        try:
-            operands = [env[v] for v in op.operands]
-        except KeyError:
-            raise UnknownError from None
-        if name in RETURNS:
-            return operands
-        if count > MOST_OPS or len(op.results) != 1 or not name.startswith("stablehlo."):
+        known = all(v in env for v in op.operands)
+        if name in RETURNS and known:
+            return [env[v] for v in op.operands]
+        if count > MOST_OPS:
             raise UnknownError
-        env[op.results[0]] = _value(op, name.removeprefix("stablehlo."), operands, over)
+        if not known or len(op.results) != 1 or op.results[0] in env or not name.startswith("stablehlo."):
+            continue
+        with suppress(UnknownError):
+            env[op.results[0]] = _value(op, name.removeprefix("stablehlo."), [env[v] for v in op.operands], over)
     raise UnknownError
 
 
