@@ -219,6 +219,8 @@ class MindParser(AliasParser, ResourceParser, TypeParser):
         short = name.rpartition(".")[2]
         ours = (dialect for dialect in (self.ctx.get_optional_dialect(own) for own in OURS) if dialect is not None)
         same = [op.name for dialect in ours for op in dialect.operations if op.name.endswith(f".{short}")]
+        if name.startswith("mhlo.") and self.ctx.get_optional_op(f"stablehlo.{short}") is not None:
+            same = [f"stablehlo.{short}"]  # which has the same text
         shorts = {n.partition(".")[2]: n for n in names}
         close = same or [shorts[n] for n in difflib.get_close_matches(short, shorts, n=3)]
         if close or not names:

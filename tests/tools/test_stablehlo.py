@@ -149,3 +149,29 @@ def test_bytecode_is_read(form: str, tmp_path: Path) -> None:
         file.write_bytes(data[: len(data) // 2])
         with pytest.raises(MindError, match="not bytecode that the StableHLO of this jaxlib can read"):
             load(file)
+
+
+def test_lines_are_those_of_the_file_in_each_part_of_a_split_input() -> None:
+    part = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{E8008}}
+  %0 = stablehlo.custom_call @nobody(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+"""
+    text = "// -----\n".join([part] * 3)
+    found = mind_opt("-f", "stablehlo", "--split-input-file", stdin=text)
+    assert [f"stdin:{line}:8\n" in found.err for line in (3, 9, 15)] == [True] * 3, found.err
+    assert mind_opt("-f", "stablehlo", "--split-input-file", "--verify-diagnostics", stdin=text).status == 0
+
+
+@pytest.mark.parametrize("option", ["--autodiff=seed=ones", "--mind-jvp", "--vectorize"])
+def test_nothing_is_derived_of_a_program_that_is_not_converted(option: str) -> None:
+    found = mind_opt(option, stdin=PROGRAM)
+    assert found.status == 1
+    assert "error[E7003]: @main holds StableHLO; convert it first, with convert-stablehlo-to-ptir" in found.err
+    assert mind_opt("--convert-stablehlo-to-ptir", option, stdin=PROGRAM).status == 0
+
+
+def test_an_op_of_mhlo_names_that_of_stablehlo() -> None:
+    text = PROGRAM.replace("stablehlo.sine", "mhlo.sine")
+    assert "unknown op 'mhlo.sine', expected stablehlo.sine" in mind_opt("-f", "stablehlo", stdin=text).err

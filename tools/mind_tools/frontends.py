@@ -34,6 +34,8 @@ READERS: dict[str, tuple[str, str]] = {
     "stablehlo": ("mind_translate.stablehlo", "read_stablehlo"),
 }
 """Where the function is that reads a text, given the text and the name of its file; MLIR text is read here."""
+IS_MLIR = frozenset({"stablehlo"})
+"""The forms that are MLIR text, whose ops have locations."""
 BINARY_READERS: dict[str, tuple[str, str]] = {"onnx": ("mind_translate.onnx", "read_onnx")}
 """Where the function is that reads bytes, given them and the name of their file."""
 ORIGINALS: dict[str, tuple[str, str]] = {
@@ -64,10 +66,12 @@ def text_of(data: bytes, name: str, byte_offset: int = 0) -> str:
     return decode(data, name, byte_offset)
 
 
-def read(frontend: str, text: str, name: str, *, lenient: bool = False) -> ModuleOp:
-    """The module of a text in one of the forms of `READERS`."""
+def read(frontend: str, text: str, name: str, *, lenient: bool = False, line_offset: int = 0) -> ModuleOp:
+    """The module of a text in one of the forms of `READERS`; `line_offset` lines stand above it in the file."""
     module, function = READERS[frontend]
     parse = getattr(importlib.import_module(module), function)
+    if frontend in IS_MLIR:
+        return parse(text, name, line_offset=line_offset)
     return parse(text, name, lenient=lenient) if frontend in STATE_A_VERSION else parse(text, name)
 
 

@@ -138,7 +138,13 @@ class MindOptMain(xDSLOptMain):
         def reader(frontend: str) -> Callable[[IO[bytes]], ModuleOp]:
             if frontend in BINARY_READERS:
                 return lambda io: read_binary(frontend, io.read(), self.get_input_name())
-            return lambda io: read(frontend, self._read(io.read()), self.get_input_name(), lenient=self.args.lenient)
+            return lambda io: read(
+                frontend,
+                self._read(io.read()),
+                self.get_input_name(),
+                lenient=self.args.lenient,
+                line_offset=self._chunk.line_offset,
+            )
 
         by_suffix = {suffix: reader(frontend) for suffix, frontend in SUFFIXES.items()}
         self.available_frontends = {

@@ -39,20 +39,26 @@ def stablehlo_context() -> Context:
     return context
 
 
-def parse_stablehlo(text: str | bytes, name: str = "<stablehlo>") -> ModuleOp:
-    """The module of a text, or of bytecode, as it is written, not converted. Raises `MindParseError`, or as `bytecode_text`."""
+def parse_stablehlo(text: str | bytes, name: str = "<stablehlo>", *, line_offset: int = 0) -> ModuleOp:
+    """
+    The module of a text, or of bytecode, as it is written, not converted. `line_offset` is added to the lines of locations.
+
+    Raises `MindParseError`, or as `bytecode_text`.
+    """
     if isinstance(text, bytes):
         text = bytecode_text(text, name) if is_bytecode(text) else decode(text, name)
-    return MindParser(stablehlo_context(), text, name).parse_module()
+    return MindParser(stablehlo_context(), text, name, line_offset).parse_module()
 
 
-def read_stablehlo(text: str | bytes, name: str = "<stablehlo>") -> ModuleOp:
+def read_stablehlo(text: str | bytes, name: str = "<stablehlo>", *, line_offset: int = 0) -> ModuleOp:
     """
     The PTIR module of a StableHLO program in MLIR text, or, with the extra `jax`, in bytecode or a portable artifact.
+
+    `line_offset` is the number of lines of the file `name` above the text.
 
     Raises `MindParseError` for what is no such text, E8008 with all that has no form in PTIR, and coded errors for ops that are
     wrong in themselves, each at its op.
     """
-    module = parse_stablehlo(text, name)
+    module = parse_stablehlo(text, name, line_offset=line_offset)
     convert_module(module, everything=True)
     return module
