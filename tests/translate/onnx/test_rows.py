@@ -165,6 +165,14 @@ def test_nearest_resizes_by_scales_that_f32_rounds(coordinates: str, rounding: s
         agrees("Resize", [normal(1, 1, 10, 12), None, np.array([1, 1, *scales], np.float32)], known=2, **modes)
 
 
+@pytest.mark.parametrize("rounding", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+@pytest.mark.parametrize("coordinates", [*COORDINATES, "half_pixel_symmetric"])
+def test_nearest_resizes_by_sizes_whose_ratio_f32_rounds(coordinates: str, rounding: str):
+    modes = {"mode": "nearest", "coordinate_transformation_mode": coordinates, "nearest_mode": rounding}
+    for before, after in (((10, 21), (6, 49)), ((15, 3), (5, 1)), ((33, 6), (11, 58)), ((5, 9), (43, 49))):
+        agrees("Resize", [normal(1, 1, *before), None, None, np.array([1, 1, *after])], known=3, **modes)
+
+
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 def test_antialiased_resizes(mode: str):
     sizes = np.array([1, 2, 3, 4], np.int64)

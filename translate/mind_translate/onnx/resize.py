@@ -36,7 +36,8 @@ def _coordinates(mode: str, n: int, m: int, scale: float, roi: tuple[float, floa
     Return the coordinate of each of `m` results among `n` elements; `scale` is as given, which need not be `m / n`.
 
     Quotients by the scale are rounded to `dtype`. Coordinates that are rounded to an element need f32, the dtype of scales:
-    1 / f32(1 / 3) is 3 in f32, and less than 3 in f64, which rounds down to another element.
+    1 / f32(1 / 3) is 3 in f32, and less than 3 in f64, which rounds down to another element. ONNX Runtime computes in f32
+    too, but the quotient of `half_pixel_symmetric` in f64.
     """
     i = np.arange(m, dtype=np.float64)
     corner, centre = (i / scale).astype(dtype), ((i + 0.5) / scale).astype(dtype)
@@ -44,8 +45,8 @@ def _coordinates(mode: str, n: int, m: int, scale: float, roi: tuple[float, floa
         case "half_pixel":
             return centre - 0.5
         case "half_pixel_symmetric":
-            adjustment = m / (scale * n)
-            return n / 2 * (1 - adjustment) + centre - 0.5
+            adjustment = dtype(m) / dtype(scale * n)
+            return (float(dtype(n / 2) * (1 - adjustment)) + (i + 0.5) / scale - 0.5).astype(dtype)
         case "pytorch_half_pixel":
             return centre - 0.5 if m > 1 else np.zeros(m)
         case "align_corners":
@@ -105,10 +106,10 @@ def _sizes(node: Node, shape: Sequence[int], axes: Sequence[int]) -> tuple[list[
     if len(sizes) != len(axes):
         raise error("E3002", f"{len(sizes)} sizes for {len(axes)} axes", expected=len(axes), actual=len(sizes))
     policy = node.word("keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller"))
-    wanted = [s / shape[a] for s, a in zip(sizes, axes, strict=True)]
+    wanted = [float(np.float32(s) / np.float32(shape[a])) for s, a in zip(sizes, axes, strict=True)]  # f32, the dtype of scales
     if policy != "stretch":
         scale = min(wanted) if policy == "not_larger" else max(wanted)
-        return [math.floor(scale * shape[a] + 0.5) for a in axes], [scale] * len(axes)
+        return [math.floor(float(np.float32(scale * shape[a])) + 0.5) for a in axes], [scale] * len(axes)
     return list(sizes), wanted
 
 
