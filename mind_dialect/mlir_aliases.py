@@ -22,6 +22,9 @@ from .errors import MindParseError, error
 
 MAX_ALIAS_USES = 1 << 20
 """Aliases of aliases may expand to this many uses."""
+MAX_ALIAS_DEPTH = 256
+"""Aliases that a text uses before it defines them may name each other in chains of this length."""
+_ALIAS = re.compile(r"[#!](?:[0-9]+|[a-zA-Z$._-][a-zA-Z0-9$._-]*+)", re.ASCII)
 _STRUCTURE = re.compile(
     r"""
     //[^\n]*+ | "(?:[^"\\\n]++|\\.)*+" |
@@ -75,7 +78,7 @@ class AliasParser(Parser):
         """Read the definition of `alias` that follows somewhere in the text; E4000 if none does, E1007 for a cycle."""
         if self._definitions is None:
             self._definitions = self._find_definitions()
-        if (start := self._definitions.get(alias)) is None:
+        if alias not in self._definitions:
             close = difflib.get_close_matches(alias, self._definitions, n=3)
             message = f"undefined alias {alias}, expected {' or '.join(close) or 'one that the text defines'}"
             raise MindParseError(use, error("E4000", message, given=alias, expected=close))
@@ -84,11 +87,38 @@ class AliasParser(Parser):
             way = " -> ".join([*names[names.index(alias) :][:10], alias])
             raise MindParseError(use, error("E1007", f"the alias {alias} is defined by itself: {way}"))
         here, uses = self._current_token.span.start, self._aliases.uses
-        self._resume_from(start)
-        self._parse_alias_def()
-        self._ahead[alias] = start
+        for name in self._needed(alias, self._definitions, use):
+            if name not in self._aliases:
+                self._resume_from(self._definitions[name])
+                self._parse_alias_def()
+                self._ahead[name] = self._definitions[name]
         self._resume_from(here)
         self._aliases.uses = uses  # they count where the alias is used
+
+    def _needed(self, alias: str, definitions: dict[str, int], use: Span) -> list[str]:
+        """
+        Return the aliases to read for one, those that others name first; E1007 for a chain that is too long.
+
+        So chains of aliases, such as the locations of regions in regions, are read without recursion. Names are looked for in the
+        line of a definition; what follows on other lines is read where it is met.
+        """
+        text, found = self.lexer.input.content, list[str]()
+        seen, stack, depth = {alias, *self._open}, [(alias, False)], 0
+        while stack:
+            name, is_read = stack.pop()
+            if is_read:
+                found.append(name)
+                depth -= 1
+                continue
+            stack.append((name, True))
+            if (depth := depth + 1) > MAX_ALIAS_DEPTH:
+                raise MindParseError(use, error("E1007", "nested too deeply"))
+            start = definitions[name] + len(name)
+            named = dict.fromkeys(_ALIAS.findall(text, start, max(text.find("\n", start), start)))
+            wanted = [n for n in named if n in definitions and n not in seen and n not in self._aliases]
+            seen.update(wanted)
+            stack += [(n, False) for n in wanted]
+        return found
 
     def _find_definitions(self) -> dict[str, int]:
         """Find the first definition of each alias: its name and `=` outside of all brackets."""

@@ -27,19 +27,18 @@ from mind_passes.derivatives.custom import JVP, VJP, VJP_WRT
 from mind_translate.stablehlo import read_stablehlo
 from mind_translate.stablehlo.control import CUSTOM_DERIVATIVE, RULE_ATTRIBUTE, STOP_GRADIENT
 
+from .jax_traces import Derivative, described, innermost, passed, trace_of, with_captured
+
 MOST_ORDERS = 3
 """So often a function with a custom rule can be differentiated."""
 
 LINEAR_SOLVE = "custom_linear_solve"
-IMPLICIT = (LINEAR_SOLVE, "igamma", "igammac", "random_gamma")
+IMPLICIT = (LINEAR_SOLVE, "igamma", "igammac", "random_gamma", "regularized_incomplete_beta")
 """
 The primitives whose derivative JAX computes from the function that they compute, not from the ops that compute it.
 
 `jnp.linalg.solve` stops the gradient of its factorization, for example, and differentiates `A x = b`.
 """
-
-_Derivative = tuple[Callable[..., Any], Sequence[Any]]
-"""A function of JAX and the types of its arguments."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class _Rule:
     """A function with rules of its own: what it is called, and its derivatives as functions of JAX."""
 
     name: str
-    derivatives: Mapping[str, _Derivative | None]
+    derivatives: Mapping[str, Derivative | None]
     """By attribute; None where JAX fails to derive the function."""
     order: int
     """How many rules deep it was met: 0 in a function that was imported, 1 in a rule of that one."""
@@ -63,10 +62,10 @@ class Rules:
     _order: int = 0
     _found: list[_Rule] = field(default_factory=list[_Rule])
     _numbers: dict[Any, int] = field(default_factory=dict[Any, int])
-    _marked: dict[int, tuple[Any, Any]] = field(default_factory=dict[int, tuple[Any, Any]])
-    """By the identity of a trace, it, so that it lives, and what it became."""
+    _marked: dict[tuple[int, frozenset[int]], tuple[Any, Any]] = field(default_factory=dict[Any, tuple[Any, Any]])
+    """By the identity of a trace, and which of its arguments are constants, it, so that it lives, and what it became."""
     _constants: set[Any] = field(default_factory=set[Any])
-    """The variables of traces that are arrays with known elements."""
+    """The variables of the traces at hand that depend on no argument of the function that is imported."""
 
     def read(self, function: Any, types: Sequence[Any]) -> ModuleOp:
         """The module of a function of JAX for arguments of these types; the calls in it state the rules of what they call."""
@@ -86,19 +85,30 @@ class Rules:
             traced = jax.jit(again, keep_unused=True).trace(*given)
         return read_stablehlo(traced.lower().as_text(debug_info=True), getattr(function, "__name__", "<jax>"))
 
-    def marked(self, closed: Any) -> Any:
-        """A closed trace with marks in it and in all that it calls; itself where there is nothing to mark."""
-        known = self._marked.get(id(closed))
+    def marked(self, closed: Any, constant: frozenset[int] = frozenset()) -> Any:
+        """
+        A closed trace with marks in it and in all that it calls; itself where there is nothing to mark.
+
+        `constant` holds the numbers of its arguments that are constants.
+        """
+        known = self._marked.get((id(closed), constant))
         if known is None:
             pairs = zip(closed.jaxpr.constvars, closed.consts, strict=True)
             self._constants.update(v for v, c in pairs if not isinstance(c, self.jax.core.Tracer))
-            jaxpr = self._marked_body(closed.jaxpr)
+            jaxpr = self._marked_body(closed.jaxpr, constant)
             made = closed if jaxpr is closed.jaxpr else closed.replace(jaxpr=jaxpr)
-            known = self._marked[id(closed)] = (closed, made)
+            known = self._marked[id(closed), constant] = (closed, made)
         return known[1]
 
-    def _marked_body(self, jaxpr: Any) -> Any:
-        equations = [self._equation(e) for e in jaxpr.eqns]
+    def _marked_body(self, jaxpr: Any, constant: frozenset[int]) -> Any:
+        """A trace with marks; one that is called again with other constants has the same variables."""
+        self._constants.difference_update(jaxpr.invars, *(e.outvars for e in jaxpr.eqns))
+        self._constants.update(jaxpr.invars[i] for i in constant)
+        equations: list[Any] = []
+        for equation in jaxpr.eqns:
+            equations.append(self._equation(equation))
+            if all(map(self._is_constant, equation.invars)):
+                self._constants.update(equation.outvars)
         if all(new is old for new, old in zip(equations, jaxpr.eqns, strict=True)):
             return jaxpr
         return jaxpr.replace(eqns=equations)
@@ -108,25 +118,30 @@ class Rules:
         if equation.primitive is primitives.stop_gradient_p:
             return self._composite(equation, equation.invars, STOP_GRADIENT, _itself)
         if equation.primitive in (primitives.custom_jvp_call_p, primitives.custom_vjp_call_p):
-            return self._custom(
-                equation, self.jax.extend.core.jaxpr_as_fun(self.marked(_innermost(equation.params["call_jaxpr"])))
-            )
+            called = self.marked(innermost(equation.params["call_jaxpr"]), self._constants_of(equation.invars))
+            return self._custom(equation, self.jax.extend.core.jaxpr_as_fun(called))
         if equation.primitive.name in IMPLICIT:
             return self._custom(equation, self._computation(equation))
-        changed = {key: new for key, old in equation.params.items() if (new := self._parameter(old)) is not old}
+        changed = {key: new for key, old in equation.params.items() if (new := self._parameter(equation, key, old)) is not old}
         return equation.replace(params={**equation.params, **changed}) if changed else equation
 
-    def _parameter(self, value: Any) -> Any:
+    def _parameter(self, equation: Any, key: str, value: Any) -> Any:
         core = self.jax.extend.core
-        if isinstance(value, core.ClosedJaxpr):
-            return self.marked(value)
-        if isinstance(value, core.Jaxpr):
-            return self._marked_body(value)
+        if isinstance(value, core.ClosedJaxpr | core.Jaxpr):
+            constant = self._constants_of(passed(equation, key, value))
+            return self.marked(value, constant) if isinstance(value, core.ClosedJaxpr) else self._marked_body(value, constant)
         if not isinstance(value, tuple):
             return value
         parts = cast("tuple[Any, ...]", value)
-        made = tuple([self._parameter(x) for x in parts])
+        made = tuple([self._parameter(equation, key, x) for x in parts])
         return parts if all(a is b for a, b in zip(made, parts, strict=True)) else made
+
+    def _constants_of(self, values: Sequence[Any]) -> frozenset[int]:
+        """The numbers of the values that are constants; None stands for one that changes."""
+        return frozenset(i for i, v in enumerate(values) if v is not None and self._is_constant(v))
+
+    def _is_constant(self, value: Any) -> bool:
+        return isinstance(value, self.jax.extend.core.Literal) or value in self._constants
 
     def _computation(self, equation: Any) -> Callable[..., Any]:
         """Return the function that a primitive of `IMPLICIT` computes."""
@@ -159,7 +174,7 @@ class Rules:
         composite = partial(jax.lax.composite(function, name), **stated)
         made = jax.make_jaxpr(jax.jit(composite, inline=True))(*_types(jax, operands))
         (call,) = made.eqns
-        stated = {**call.params, "jaxpr": _closed(jax, made, call)}
+        stated = {**call.params, "jaxpr": with_captured(jax, made, call)}
         return call.replace(invars=list(operands), outvars=equation.outvars, params=stated, source_info=equation.source_info)
 
     def _number(self, equation: Any, operands: Sequence[Any]) -> int:
@@ -176,15 +191,17 @@ class Rules:
         debug = called.jaxpr.debug_info
         one = core.Jaxpr((), operands, equation.outvars, [equation], equation.effects, debug)
         function = core.jaxpr_as_fun(core.ClosedJaxpr(one, []))
-        captured = {v for v in equation.invars[: equation.params.get("num_consts", 0)] if not isinstance(v, core.Literal)}
+        is_implicit = equation.primitive.name in IMPLICIT
+        unmoved = equation.invars if is_implicit else equation.invars[: equation.params.get("num_consts", 0)]
+        captured = {v for v in unmoved if not isinstance(v, core.Literal)}
         fixed = {i for i, v in enumerate(operands) if v in captured and v in self._constants}
-        derivatives: dict[str, _Derivative] = {VJP: _reverse(jax, function, types, fixed)}
+        derivatives: dict[str, Derivative] = {VJP: _reverse(jax, function, types, fixed)}
         if equation.primitive is not core.primitives.custom_vjp_call_p:
             derivatives[JVP] = _forward(jax, function, types, fixed)
-        traces = {key: _traced(jax, derivative) for key, derivative in derivatives.items()}
-        name = equation.primitive.name if equation.primitive.name in IMPLICIT else debug.func_name
+        traces = {key: trace_of(jax, derivative) for key, derivative in derivatives.items()}
+        name = equation.primitive.name if is_implicit else debug.func_name
         name = name if name.isidentifier() else "function"  # of a lambda
-        key = (name, *fixed, *(_described(jax, t) for t in (core.ClosedJaxpr(one, []), *traces.values())))
+        key = (name, *fixed, *(described(jax, t) for t in (core.ClosedJaxpr(one, []), *traces.values())))
         if key not in self._numbers:
             self._numbers[key] = len(self._found)
             known = {key: derivatives[key] if trace is not None else None for key, trace in traces.items()}
@@ -238,64 +255,8 @@ class Rules:
         return named, added
 
 
-def _closed(jax: Any, made: Any, call: Any) -> Any:
-    """Return the trace of the one call in a trace, with the arrays that it captures as its constants."""
-    core, body = jax.extend.core, call.params["jaxpr"].jaxpr
-    count = len(call.invars) - len(made.jaxpr.invars)
-    if not count:
-        return call.params["jaxpr"]
-    known = dict(zip(made.jaxpr.constvars, made.consts, strict=True))
-    captured = [v.val if isinstance(v, core.Literal) else known[v] for v in call.invars[:count]]
-    constants = [*body.constvars, *body.invars[:count]]
-    return core.ClosedJaxpr(
-        body.replace(constvars=constants, invars=body.invars[count:]), [*call.params["jaxpr"].consts, *captured]
-    )
-
-
-def _traced(jax: Any, derivative: _Derivative) -> Any | None:
-    """Return the trace of a derivative; None where JAX fails to derive it, as it would if it was asked for that derivative."""
-    function, types = derivative
-    try:
-        return jax.make_jaxpr(function)(*types)
-    except Exception:  # whatever a rule of a user raises
-        return None
-
-
-def _described(jax: Any, closed: Any | None) -> object:
-    """Return an equal value for traces that compute the same function; the trace itself where it holds arrays without values."""
-    if closed is None:
-        return None
-    constants = [*closed.consts, *_constants(jax, closed.jaxpr)]
-    if any(isinstance(c, jax.core.Tracer) for c in constants):
-        return closed
-    return str(closed), *(np.asarray(c).tobytes() for c in constants)
-
-
-def _constants(jax: Any, jaxpr: Any) -> list[Any]:
-    """The arrays that the traces inside a trace hold, which its text does not show."""
-    found: list[Any] = []
-    for equation in jaxpr.eqns:
-        for value in equation.params.values():
-            for part in cast("tuple[Any, ...]", value if isinstance(value, tuple) else (value,)):
-                if isinstance(part, jax.extend.core.ClosedJaxpr):
-                    found += [*part.consts, *_constants(jax, part.jaxpr)]
-                elif isinstance(part, jax.extend.core.Jaxpr):
-                    found += _constants(jax, part)
-    return found
-
-
 def _itself(x: Any) -> Any:
     return x
-
-
-def _innermost(closed: Any) -> Any:
-    """Return the trace of the function that a trace calls on all that it is given, if it does no more; else the trace."""
-    while len(closed.jaxpr.eqns) == 1:
-        (only,) = closed.jaxpr.eqns
-        if only.primitive.name != "jit" or (only.invars, only.outvars) != (closed.jaxpr.invars, closed.jaxpr.outvars):
-            break
-        closed = only.params["jaxpr"]
-    return closed
 
 
 def _number_of(call: CallOp) -> int:
@@ -330,7 +291,7 @@ def _types(jax: Any, values: Sequence[Any]) -> list[Any]:
     return [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in values]
 
 
-def _reverse(jax: Any, function: Callable[..., Any], types: Sequence[Any], fixed: Collection[int]) -> _Derivative:
+def _reverse(jax: Any, function: Callable[..., Any], types: Sequence[Any], fixed: Collection[int]) -> Derivative:
     """Return the reverse derivative of a function: of its arguments and a cotangent for each result that varies."""
     results = jax.eval_shape(function, *types)
 
@@ -342,7 +303,7 @@ def _reverse(jax: Any, function: Callable[..., Any], types: Sequence[Any], fixed
     return reverse, [*types, *(y for y in results if _varies(jax, y))]
 
 
-def _forward(jax: Any, function: Callable[..., Any], types: Sequence[Any], fixed: Collection[int]) -> _Derivative:
+def _forward(jax: Any, function: Callable[..., Any], types: Sequence[Any], fixed: Collection[int]) -> Derivative:
     """Return the forward derivative of a function: of its arguments and a tangent for each that can vary."""
 
     def forward(*given: Any) -> Any:

@@ -121,6 +121,13 @@ def squared(x: Any) -> Any:
 squared.defjvp(lambda xs, ts: (squared(*xs), 3 * xs[0] * ts[0] * WEIGHTS))
 
 
+def repeated(f: Callable[[Any], Any], x: Any) -> Any:
+    """A function in the bodies of a scan, of a loop and of branches, to which JAX passes the arrays that it captures."""
+    x = lax.scan(lambda h, row: (jnp.tanh(f(h)) + row, h), x, jnp.stack([x, 2 * x]))[0]
+    x = lax.fori_loop(0, 2, lambda _, h: jnp.tanh(f(h / 2)) + x, x)
+    return jnp.sum(lax.cond(jnp.sum(x) > 100, jnp.sin, lambda y: f(y / 2), x))
+
+
 def matrix(x: Any) -> Any:
     return 3 * jnp.eye(4) + jnp.outer(x, x + 1) - jnp.outer(x**2, x)
 
@@ -169,6 +176,10 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "custom_jvp of a body with an array": lambda x: jnp.sum(weighted(x) + weighted(x + 1)),
     "custom_jvp that captures an array": lambda x: jnp.sum(squared(x)) + jnp.sum(jax.jit(lambda y: squared(y))(x + 1)),
     "custom_vjp that captures an array": lambda x: jnp.sum(cubed(x)) + jnp.sum(jax.jit(lambda y: cubed(y))(x + 1)),
+    "custom_jvp that captures an array, in loops": lambda x: repeated(squared, x),
+    "custom_vjp that captures an array, in loops": lambda x: repeated(cubed, x),
+    "betainc": lambda x: jnp.sum(jax.scipy.special.betainc(2.0, jnp.arange(4.0) + 1, jax.nn.sigmoid(x)) * x),
+    "distribution of Student's t": lambda x: jnp.sum(jax.scipy.special.betainc(2.5, 0.5, 5 / (5 + (x + 0.25) ** 2))),
     "solve": lambda x: jnp.sum(jnp.linalg.solve(matrix(x), x + 2) ** 2),
     "solve of a literal": lambda x: jnp.sum(jnp.linalg.solve(matrix(x), jnp.ones((4, 2)))),
     "solve in a scan": filtered,
@@ -347,3 +358,44 @@ def test_a_rule_that_captures_a_traced_value_is_refused_not_zero() -> None:
     with pytest.raises(MindError) as e:
         value_and_grad(from_jax(loss, X), "main")
     assert e.value.code == "E5001"
+
+
+def test_an_array_that_is_constant_in_one_call_only_is_refused_in_the_other() -> None:
+    @jax.jit
+    def apart(w: Any, y: Any) -> Any:
+        @jax.custom_vjp
+        def times(v: Any) -> Any:
+            return w * v
+
+        times.defvjp(lambda v: (times(v), None), lambda _, g: (2 * g,))
+        return times(y)
+
+    constant = from_jax(lambda x: jnp.sum(apart(jnp.asarray(WEIGHTS), x)), X)
+    close(compile(constant)(X), np.sum(WEIGHTS * X))
+    for f in (lambda x: apart(WEIGHTS, x) + apart(x, x), lambda x: apart(x, x) + apart(WEIGHTS, x)):
+        module = from_jax(lambda x, f=f: jnp.sum(f(x)), X)
+        close(compile(module)(X), np.sum(WEIGHTS * X + X * X))
+        with pytest.raises(MindError) as e:
+            value_and_grad(module, "main")
+        assert e.value.code == "E5001"
+
+
+def test_a_primitive_that_jax_derives_by_some_operands_only_is_refused_for_the_others() -> None:
+    module = from_jax(lambda a, x: jnp.sum(jax.scipy.special.betainc(a, 2.0, x)), np.ones(4, np.float32), X)
+    with pytest.raises(MindError, match="regularized_incomplete_beta") as e:
+        value_and_grad(module, "main", wrt=["a"])
+    assert e.value.code == "E5001"
+
+
+@pytest.mark.parametrize("depth", [34, 60])
+def test_branches_in_branches_are_read_with_their_locations(depth: int) -> None:
+    def branches(left: int) -> Callable[[Any], Any]:
+        def f(x: Any) -> Any:
+            return lax.cond(jnp.sum(x) > left, branches(left - 1), lambda y: y + 1, x) if left else x * 2
+
+        return f
+
+    x = np.full(3, 20.0, np.float32)
+    module = from_jax(branches(depth), x)
+    for start in (x, x + 10):
+        close(compile(module)(start), branches(depth)(start))

@@ -71,7 +71,7 @@ def test_a_chain_of_definitions_ahead_is_read_or_refused() -> None:
         lines = [f"#a{i} = [#a{i + 1}]" for i in range(length)]
         return "\n".join(['"test.op"() {a = #a0} : () -> ()', *lines, f"#a{length} = 1"])
 
-    assert parse(chain(50))
+    assert parse(chain(200))
     with pytest.raises(MindParseError, match="E1007: nested too deeply"):
         parse(chain(20_000))
 
