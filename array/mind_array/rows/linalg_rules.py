@@ -14,7 +14,7 @@ from ..operands import broadcast
 from . import elementwise as e
 from .contraction import matmul
 from .creation import eye, tril, triu
-from .factors import EIG, GEQRF
+from .factors import EIG, GEQRF, solved
 from .linalg import TARGETS, conjugate_transposed, diagonal, eigh, inv, solve, svd
 from .manipulation import concat, expand_dims, matrix_transpose
 from .parts import conj, from_parts, is_complex, parts_of, select, square
@@ -119,16 +119,21 @@ def _hermitian(x: Array) -> Array:
     return e.multiply(_twice_hermitian(x), 0.5)
 
 
+def _inverse_factor(factor: Array) -> Array:
+    """The inverse of a lower triangular matrix, by substitution, which XLA has too."""
+    return solved(factor, broadcast(eye(factor.shape[-1], dtype=factor.dtype), factor.shape), lower=True)
+
+
 def _cholesky_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
     """Murray: Differentiation of the Cholesky decomposition, 2016, equation 10, with adjoints for transposes."""
-    factor, inverse = ys[0], inv(ys[0])
+    factor, inverse = ys[0], _inverse_factor(ys[0])
     middle = _lower(matmul(conjugate_transposed(factor), tril(_conjugated(gs[0]))))
     found = matmul(matmul(conjugate_transposed(inverse), middle), inverse)
     return [_conjugated(_hermitian(found))]
 
 
 def _cholesky_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
-    factor, inverse = ys[0], inv(ys[0])
+    factor, inverse = ys[0], _inverse_factor(ys[0])
     inner = matmul(matmul(inverse, _hermitian(ts[0])), conjugate_transposed(inverse))
     return [matmul(factor, _lower(inner))]
 

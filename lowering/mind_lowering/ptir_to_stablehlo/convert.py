@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, FunctionT
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from mind_dialect import ptir
 from mind_dialect.dominance import walk
 from mind_dialect.errors import error
 from mind_dialect.program import functions, stated_attributes
@@ -26,6 +27,7 @@ from . import control, dynamic, reductions
 from .builder import PRECISIONS, ExportOptions, StablehloBuilder, Values, static
 from .checks import check
 from .legal import ONE_RESULT, specification
+from .linalg import LINALG
 
 TARGET = "stablehlo"
 SEED = TensorSpec(UI32, (2,))
@@ -180,4 +182,6 @@ def _convert(b: StablehloBuilder, op: Operation, operands: Values) -> Values:
         return [rule(b, op, operands)]
     if (several := reductions.SEVERAL.get(kind)) is not None:
         return several(b, op, operands)
+    if isinstance(op, ptir.CustomCallOp):
+        return [LINALG[op.values()["target"]](b, op, operands)]
     return control.RULES[kind](b, op, operands, inline)

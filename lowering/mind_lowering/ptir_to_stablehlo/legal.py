@@ -13,6 +13,7 @@ from mind_dialect.ptir.types import ALL
 from ..conversion import LegalitySpec
 from . import control, dynamic, elementwise, indexing, models, random, reductions, structural
 from .elementwise import Rule
+from .linalg import LINALG
 
 ONE_RESULT: Mapping[type[PtirOp], Rule] = {
     **elementwise.RULES,
@@ -30,7 +31,7 @@ CONVERTED: tuple[type[PtirOp], ...] = (*ONE_RESULT, *reductions.SEVERAL, *contro
 REFUSED: Mapping[type[PtirOp], str] = {
     ptir.CustomCallOp: "its function is Python, registered by name; run it outside of the program, or build it from PTIR ops",
 }
-"""The ops without a rule."""
+"""The ops without a rule; `linalg.LINALG` has rules of some custom calls."""
 
 
 MOST_TRANSFORMED = 3
@@ -39,6 +40,8 @@ MOST_TRANSFORMED = 3
 
 def refusal(op: Operation) -> str | None:
     """Why an op is not legal, if it is not."""
+    if isinstance(op, ptir.CustomCallOp) and op.values()["target"] in LINALG:
+        return None
     if isinstance(op, PtirOp) and type(op) in REFUSED:
         return f"operation {op.name} is not allowed: {REFUSED[type(op)]}"
     if isinstance(op, ptir.FftOp) and len(op.values()["lengths"]) > MOST_TRANSFORMED:
@@ -50,6 +53,8 @@ def dynamic_refusal(op: Operation) -> str | None:
     """Why an op is not legal where dimensions may have names, if it is not."""
     if (found := refusal(op)) is not None or not isinstance(op, PtirOp) or isinstance(op, ptir.YieldOp):
         return found
+    if isinstance(op, ptir.CustomCallOp):
+        return f"operation {op.name} is not allowed in programs with open dimensions"
     reason = dynamic.refusal(op)
     return None if reason is None else f"operation {op.name} is not allowed {reason}"
 
