@@ -119,6 +119,38 @@ def test_running_statistics_are_results() -> None:
         close(value, buffer, 1e-5)
 
 
+@pytest.mark.parametrize("target", ["numpy", "native"])
+def test_numbers_among_the_results_are_scalars(target: str) -> None:
+    class Model(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return {
+                "twice": x * 2,
+                "count": 3,
+                "rate": 0.1,
+                "nothing": None,
+                "flag": True,
+                "rows": x.shape[0],
+                "more": 2 * x.shape[0] + 1,
+            }
+
+    x = torch.ones(4, 3)
+    for dynamic in (None, {"x": {0: torch.export.Dim("N", min=2)}}):
+        found = results(from_torch(Model(), x, dynamic=dynamic), target, x)
+        expected = [v for v in Model()(x).values() if v is not None]
+        assert [np.asarray(v).dtype for v in found] == [np.dtype(t) for t in ("f4", "i8", "f8", "?", "i8", "i8")]
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_a_word_among_the_results_is_refused() -> None:
+    class Model(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x, "x"
+
+    with pytest.raises(MindError, match="a result that is not a tensor"):
+        from_torch(Model(), torch.ones(2))
+
+
 def test_a_named_dimension_keeps_its_name() -> None:
     model = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.GELU(), nn.Linear(4, 2))
     imported = from_torch(model, torch.ones(2, 3), dynamic=({0: torch.export.Dim("rows")},))

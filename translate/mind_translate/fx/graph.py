@@ -24,7 +24,7 @@ from mind_dialect.errors import MindError, error
 from mind_dialect.extents.dims import are_unequal
 from mind_dialect.locations import shown_location
 from mind_dialect.program import NAME_ATTRIBUTE, ssa_name, stated_attributes
-from mind_dialect.ptir.types import DTYPES, PtirDType, TensorSpec, tensor_type
+from mind_dialect.ptir.types import DTYPES, F64, I1, SI64, PtirDType, TensorSpec, tensor_type
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.ptir_shapes import UNKNOWN, Dim
 
@@ -32,7 +32,7 @@ from ..unsupported import Refused, Unsupported
 from .control import CONTROL, MissingError
 from .converter import AtenConverter, Call, Results
 from .locations import location_of
-from .sizes import declared_ranges, dim_of_expression, number_of_expression
+from .sizes import Computed, declared_ranges, dim_of_expression, number_of_expression
 from .table import ROWS, SIZES
 
 PARAMETER_ATTRIBUTE = "ptir.parameter"
@@ -343,6 +343,17 @@ def _memory(weight: Any) -> Any:
     return (place, str(weight.dtype), tuple(weight.shape), tuple(weight.stride())) if place else None
 
 
+def _result(to: AtenConverter, found: Any, *, is_literal: bool) -> SSAValue:
+    """A result as a value: a number of Python, or one that follows from sizes, as a scalar. Raises `Refused` for others."""
+    if isinstance(found, SSAValue):
+        return cast("SSAValue", found)
+    if isinstance(found, bool | int | float):
+        return to.fill(found, I1 if isinstance(found, bool) else SI64 if isinstance(found, int) else F64)
+    if is_literal or not isinstance(found, str | Computed):
+        raise Refused("a result that is not a tensor", "return tensors and numbers only")
+    return to.computed(found) if isinstance(found, Computed) else to.size(found)
+
+
 def _outputs(importer: _GraphImporter, program: Any) -> tuple[list[SSAValue], list[str]]:
     """The results: those of the user, then the new values of what the program writes to, and whose they are."""
     output = next(node for node in program.graph.nodes if node.op == "output")
@@ -352,10 +363,12 @@ def _outputs(importer: _GraphImporter, program: Any) -> tuple[list[SSAValue], li
         found = importer.value(argument)
         if isinstance(found, _Missing) or found is None or _kind(spec) == "TOKEN":
             continue
-        value = cast("SSAValue", found)
-        if not isinstance(found, SSAValue):
-            importer.refuse(output, "output", Refused("a result that is not a tensor", "return tensors only"))
-        elif _kind(spec) in _MUTATIONS:
+        try:
+            value = _result(importer.to, found, is_literal=not hasattr(argument, "op"))
+        except Refused as refused:
+            importer.refuse(output, "output", refused)
+            continue
+        if _kind(spec) in _MUTATIONS:
             written.append((value, spec.target))
         else:
             users.append(value)
