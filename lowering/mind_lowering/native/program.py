@@ -46,6 +46,7 @@ from .. import launch
 from ..core_to_ptir import replace_body
 from ..launch.assign_memory import Donation, assign_memory
 from ..launch.hoist_packing import hoist_packing
+from ..launch.kernel_patterns import Rejection
 from ..launch.liveness import home, whole
 from ..launch.loop_carried import place_loop_carried
 from ..launch.memory_ops import AllocOp, Space, ViewOp
@@ -54,6 +55,7 @@ from ..ptir_optimize import optimize_marked, simplified
 from . import costs
 from .attention import find_attention
 from .codegen import Emission
+from .convolutions.fusion import fused_convolution
 from .demanded import Demanded
 from .extremes_gradient import is_extremes_gradient
 from .fusions import is_one_group
@@ -64,6 +66,7 @@ from .lowered import Native
 from .memory import ALIGNMENT
 from .plan import PlannedFunction, memory_type
 from .planner import Planner
+from .products.fusion import fused_product
 from .reasons import not_computed
 from .rows.step import is_row_kernel
 from .table import Table
@@ -126,8 +129,12 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
 
 
 def _is_one_kernel(op: FusionOp, host: TargetInfo) -> bool:
-    """Return whether a plain fusion is one row kernel or one group."""
-    return is_row_kernel(op, host) or (is_one_group(op) and uncomputed_members(op, host) is None)
+    """Return whether a plain fusion is one row kernel, one group, or a product or convolution with what follows it."""
+    if is_row_kernel(op, host):
+        return True
+    if uncomputed_members(op, host) is not None:
+        return False
+    return is_one_group(op) or not all(isinstance(found(op, host), Rejection) for found in (fused_product, fused_convolution))
 
 
 def dynamic(func: FuncOp) -> str | None:

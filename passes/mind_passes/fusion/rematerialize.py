@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import FUSIBLE, ConstantOp, FusionOp, IotaOp, PtirOp, ReduceOp
+from mind_dialect.ptir import FUSIBLE, ConstantOp, ConvolutionOp, DotGeneralOp, FusionOp, IotaOp, PtirOp, ReduceOp
 from mind_dialect.ptir.types import read_type
 
 from ..ptir.building import substitute
@@ -40,9 +40,10 @@ def rematerialize(
     least_bytes: int = LEAST_BYTES,
 ) -> None:
     """
-    Rematerialize results of elementwise and row fusions in the fusions that read them, if these are kernels still.
+    Rematerialize results of fusions, elementwise ops on others of their values, in the fusions that read them.
 
-    `are_cheap` is whether ops may be computed once for each consumer. Results of fewer than `least_bytes` bytes stay.
+    Each fusion must be a kernel still, as `is_kernel` says. `are_cheap` is whether ops may be computed once for each consumer.
+    Results of fewer than `least_bytes` bytes stay, as does what a contraction reads: it reads each element many times.
     """
     for block in dict.fromkeys(op.parent for op in walk(module) if isinstance(op, FusionOp)):
         op = None if block is None else block.first_op
@@ -74,9 +75,22 @@ def _moved(
 
 
 def _is_plain(op: FusionOp) -> bool:
-    """Return whether a fusion is elementwise, with or without reductions."""
+    """Return whether a fusion is elementwise, with or without reductions and a contraction."""
     inner = list(op.body.block.ops)[:-1]
-    return op.pattern is None and all(FUSIBLE.get(type(o)) in _ANYWHERE or isinstance(o, ReduceOp) for o in inner)
+    return op.pattern is None and all(
+        FUSIBLE.get(type(o)) in _ANYWHERE or isinstance(o, ReduceOp | DotGeneralOp | ConvolutionOp) for o in inner
+    )
+
+
+def _is_contracted(value: SSAValue, user: FusionOp) -> bool:
+    """Return whether a contraction of a fusion reads an operand, or what is computed of it."""
+    read: set[SSAValue] = {a for a, v in zip(user.body.block.args, user.operands, strict=True) if v is value}
+    for op in user.body.block.ops:
+        if not read.isdisjoint(op.operands):
+            if isinstance(op, DotGeneralOp | ConvolutionOp):
+                return True
+            read.update(op.results)
+    return False
 
 
 def _bytes(value: SSAValue) -> int:
@@ -101,7 +115,11 @@ class _Slice:
     def of(op: FusionOp, result: SSAValue, value: SSAValue, gone: set[SSAValue]) -> _Slice | None:
         """Return the slice of a result that only plain fusions of its block use, or None; what is `gone` is no leaf."""
         users = list(dict.fromkeys(use.operation for use in result.uses))
-        plain = [user for user in users if isinstance(user, FusionOp) and user.parent is op.parent and _is_plain(user)]
+        plain = [
+            user
+            for user in users
+            if isinstance(user, FusionOp) and user.parent is op.parent and _is_plain(user) and not _is_contracted(result, user)
+        ]
         if not users or len(plain) != len(users):
             return None
         found = _Slice(result, value, plain)
@@ -188,7 +206,8 @@ class PtirRematerializePass(ModulePass):
     """
     Rematerialize results of fusions in the fusions that read them, where that reduces memory traffic.
 
-    The fusions are elementwise or over rows. Results of fewer than `least-bytes` bytes are stored: they stay in the cache.
+    The fusions are elementwise, over rows, or a product or convolution with what follows it. Results of fewer than `least-bytes`
+    bytes are stored: they stay in the cache.
     """
 
     name = "mind-ptir-rematerialize"

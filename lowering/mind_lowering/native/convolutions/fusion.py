@@ -38,6 +38,13 @@ class FusedConvolution:
 
 def match_fused_convolution(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
     """Match a fusion of a convolution and elementwise ops on its result."""
+    del operands
+    found = fused_convolution(op, host)
+    return found if isinstance(found, Rejection) else Match(moving([*op.operands, *op.results]), found)
+
+
+def fused_convolution(op: ptir.FusionOp, host: TargetInfo) -> FusedConvolution | Rejection:
+    """Return the members of a fusion of a convolution and what follows it, or why it is none, wherever its operands are."""
     ops = [inner for inner in op.body.block.ops if isinstance(inner, PtirOp) and not isinstance(inner, ptir.YieldOp)]
     found = [inner for inner in ops if isinstance(inner, ptir.ConvolutionOp)]
     if len(found) != 1:
@@ -56,7 +63,7 @@ def match_fused_convolution(op: ptir.FusionOp, operands: Operands, host: TargetI
     outside = [inner for inner in ops if inner not in (found[0], root) and inner not in chain]
     if not chain or not _is_chain(found[0], root, chain, outside):
         return Rejection("the ops after the convolution are not elementwise on its result")
-    return Match(moving([*op.operands, *op.results]), FusedConvolution(found[0], root, chain, outside))
+    return FusedConvolution(found[0], root, chain, outside)
 
 
 def match_fused_phases(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Match | Rejection:

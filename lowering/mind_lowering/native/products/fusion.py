@@ -38,6 +38,13 @@ class FusedProduct:
 
 def match_fused_product(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
     """Match a fusion of a product, elementwise ops on its result, and reductions of what they give."""
+    del operands
+    found = fused_product(op, host)
+    return found if isinstance(found, Rejection) else Match(moving([*op.operands, *op.results]), found)
+
+
+def fused_product(op: ptir.FusionOp, host: TargetInfo) -> FusedProduct | Rejection:
+    """Return the members of a fusion of a product and what follows it, or why it is none, wherever its operands are."""
     ops = [inner for inner in op.body.block.ops if isinstance(inner, PtirOp) and not isinstance(inner, ptir.YieldOp)]
     products = [inner for inner in ops if isinstance(inner, ptir.DotGeneralOp)]
     if len(products) != 1:
@@ -53,7 +60,7 @@ def match_fused_product(op: ptir.FusionOp, operands: Operands, host: TargetInfo)
     if not is_tiled(product):
         return Rejection(f"products of no elements, or accumulated in {total}, are not tiled")
     made = [inner for inner in ops if isinstance(inner, MADE)]
-    return Match(moving([*op.operands, *op.results]), FusedProduct(made, product, chain, reductions))
+    return FusedProduct(made, product, chain, reductions)
 
 
 def expand_fused_product(build: Builder, op: ptir.FusionOp, match: Match) -> None:
