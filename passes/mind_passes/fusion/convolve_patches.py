@@ -33,11 +33,13 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class PlaceSum:
-    """A sum over all places of patches: of products with `other`, `[N, places..., O]` in row-major order."""
+    """A sum over all places of patches: of products with `other`, which is `[N, places..., groups, O]` by `order`."""
 
     root: ptir.DotGeneralOp | ptir.ReduceOp
     patches: ptir.ExtractPatchesOp
     other: SSAValue
+    order: Shape
+    """Axes of `other`: of images, of places, of groups if there are several, and the others."""
     groups: int
     perm: Shape
     """The axes of the root's result, of `[places of the window, inputs of a group, groups, outputs of a group]`."""
@@ -75,19 +77,27 @@ def _match(op: ptir.DotGeneralOp | ptir.ReduceOp) -> PlaceSum | None:
 
 
 def _of_product(op: ptir.DotGeneralOp) -> PlaceSum | None:
-    """A product of patches that contracts their places, perhaps by group."""
-    values, patches = op.values(), _patches(op.lhs)
-    if patches is None:
-        return None
-    k, left, right = len(static(patches)) - 1, static(op.lhs), static(op.rhs)
-    over: Shape = tuple(range(k))
-    if (tuple(values["contract_lhs"]), tuple(values["contract_rhs"])) != (over, over) or left[:k] != static(patches)[:k]:
-        return None
-    batch = tuple(values["batch_lhs"]), tuple(values["batch_rhs"])
-    if batch == ((), ()):
-        return PlaceSum(op, patches, op.rhs, 1, (0, 1, 2, 3))
-    if batch == ((k + 1,), (k,)) and len(left) == k + 3 and left[k] == _cells(patches):
-        return PlaceSum(op, patches, op.rhs, right[k], (2, 0, 1, 3))
+    """A product of patches that contracts their places, perhaps by group, with `y` in any order of its axes."""
+    values, sides = op.values(), ("lhs", "rhs")
+    for side, facing in (sides, sides[::-1]):
+        windows, other = getattr(op, side), getattr(op, facing)
+        patches = _patches(windows)
+        if patches is None:
+            continue
+        k, shape = len(static(patches)) - 1, static(windows)
+        pairs = sorted(zip(values[f"contract_{side}"], values[f"contract_{facing}"], strict=True))
+        if [a for a, _ in pairs] != list(range(k)) or shape[:k] != static(patches)[:k]:
+            continue
+        batch: Shape = tuple(values[f"batch_{side}"])
+        groups: Shape = tuple(values[f"batch_{facing}"])
+        if batch and (batch != (k + 1,) or len(shape) != k + 3 or shape[k] != _cells(patches)):
+            continue
+        first = (*(a for _, a in pairs), *groups)
+        order = (*first, *(a for a in range(len(static(other))) if a not in first))
+        count = static(other)[groups[0]] if batch else 1
+        left = side == "lhs"
+        perm = (2, 0, 1, 3) if batch and left else (2, 3, 0, 1) if batch else (0, 1, 2, 3) if left else (3, 2, 0, 1)
+        return PlaceSum(op, patches, other, order, count, perm)
     return None
 
 
@@ -104,7 +114,8 @@ def _of_sum(op: ptir.ReduceOp) -> PlaceSum | None:
         k = len(places)
         thin = (*places, 1, *static(windows)[k + 1 :])
         if static(windows)[: k + 1] == (*places, _cells(patches)) and static(spread.x) == thin:
-            return PlaceSum(op, patches, spread.x, channels, (0, 1, 2, 3)) if axes_of_reduction(op) == tuple(range(k)) else None
+            kept = tuple(range(len(thin)))
+            return PlaceSum(op, patches, spread.x, kept, channels, (0, 1, 2, 3)) if axes_of_reduction(op) == kept[:k] else None
     return None
 
 
@@ -144,7 +155,7 @@ def _convolution(found: PlaceSum) -> ptir.PtirOp:
     made = make(
         ptir.ConvolutionOp,
         transpose(split, (k + 2, *range(k + 2))),
-        reshape(found.other, (n, *places, 1, outputs)),
+        reshape(transpose(found.other, found.order), (n, *places, 1, outputs)),
         type=tensor_type(result.dtype, (inputs, 1, *window, outputs)),
         strides=[1, *values["dilation"]],
         padding=[(0, 0), *padding],

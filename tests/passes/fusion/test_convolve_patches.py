@@ -30,6 +30,14 @@ def dense(x: Any, g: Any, **changed: Any) -> Any:
     return ptir.DotGeneralOp(patches(x, **changed), g, batch_lhs=(), batch_rhs=(), **OVER).result
 
 
+def product(a: Any, b: Any, of_a: tuple[int, ...], of_b: tuple[int, ...], batch: Any = ((), ())) -> Any:
+    return ptir.DotGeneralOp(a, b, batch_lhs=batch[0], batch_rhs=batch[1], contract_lhs=of_a, contract_rhs=of_b).result
+
+
+def split(x: Any) -> Any:
+    return ptir.ReshapeOp(patches(x), new_shape=(2, 4, 7, 6, 3, 2)).result
+
+
 def grouped(x: Any, g: Any) -> Any:
     split = ptir.ReshapeOp(patches(x), new_shape=(2, 4, 7, 6, 3, 2))
     return ptir.DotGeneralOp(split, g, batch_lhs=(4,), batch_rhs=(3,), **OVER).result
@@ -51,6 +59,12 @@ FOUND: dict[str, tuple[str, Body]] = {
     "dense": (f"{IMAGE} {PLACES}5]", dense),
     "dense, two axes of outputs": (f"{IMAGE} {PLACES}5,3]", dense),
     "groups": (f"{IMAGE} {PLACES}3,4]", grouped),
+    "channels before places": (f"{IMAGE} f64[2,5,4,7]", lambda x, g: product(patches(x), g, (0, 1, 2), (0, 2, 3))),
+    "axes in another order": (f"{IMAGE} f64[7,5,2,3,4]", lambda x, g: product(patches(x), g, (2, 0, 1), (0, 2, 4))),
+    "patches to the right": (f"{IMAGE} {PLACES}5]", lambda x, g: product(g, patches(x), (0, 1, 2), (0, 1, 2))),
+    "patches to the right, channels first": (f"{IMAGE} f64[5,2,4,7]", lambda x, g: product(g, patches(x), (2, 1, 3), (1, 0, 2))),
+    "groups first": (f"{IMAGE} f64[3,2,4,4,7]", lambda x, g: product(split(x), g, (0, 1, 2), (1, 3, 4), ((4,), (0,)))),
+    "groups to the right": (f"{IMAGE} f64[2,4,3,4,7]", lambda x, g: product(g, split(x), (0, 3, 4), (0, 1, 2), ((2,), (4,)))),
     "by channel": (f"{IMAGE} {PLACES}6]", by_channel),
     "by channel, exchanged": (f"{IMAGE} {PLACES}6]", lambda x, g: by_channel(x, g, first=False)),
     "in f32": (f"{IMAGE} {PLACES}5]".replace("f64", "f32"), dense),
@@ -68,6 +82,8 @@ LEFT: dict[str, tuple[str, Body]] = {
         lambda x, g: dense(x, g, window=[1, 1], strides=[2, 2], dilation=[1, 1], padding=[(0, 0), (0, 0)]),
     ),
     "integers": (f"{IMAGE} {PLACES}5]".replace("f64", "si32"), lambda x, g: dense(x, g, pad_value=0)),
+    "a batch of places": (f"{IMAGE} {PLACES}5]", lambda x, g: product(patches(x), g, (0, 1), (0, 1), ((2,), (2,)))),
+    "places and channels": (f"{IMAGE} f64[2,4,7,36]", lambda x, g: product(patches(x), g, (0, 1, 2, 3), (0, 1, 2, 3))),
     "no images": ("f64[0,9,8,6] f64[0,4,7,5]", dense),
 }
 

@@ -181,12 +181,13 @@ def _image(build: Builder, op: ptir.ConvolutionOp) -> View:
     """
     Return the first operand in memory, its channels side by side where there are many, as a tile reads all of some places.
 
-    Where channels are planes of a power of two elements, all of a place would be in one set of a cache. Images whose batch lies
-    side by side, as those of gradients of weights, are read as they are.
+    Where channels are planes of a power of two elements, all of a place would be in one set of a cache. Under a long window, as
+    in gradients of weights, a tile reads neighbours along the batch or along the last axis of places.
     """
     lhs = in_memory(build, op.lhs)
-    far = lhs.shape[-1] > WAYS and 1 not in (lhs.strides[0], lhs.strides[-1]) and lhs.strides[-1] != 0
-    return build.copied(op.lhs, lhs) if far and not is_long(op) else lhs
+    read = (0, -2) if is_long(op) else (0, -1)
+    far = lhs.shape[0 if is_long(op) else -1] > WAYS and all(lhs.strides[a] not in (0, 1) for a in read)
+    return build.copied(op.lhs, lhs) if far else lhs
 
 
 def _operands(build: Builder, op: ptir.ConvolutionOp) -> tuple[View, View, list[Slide]]:
@@ -224,19 +225,17 @@ def _convolution(
 def _in_blocks(build: Builder, op: ptir.ConvolutionOp) -> None:
     """Append a convolution of a long window: its sums, part by part, and the kernel that adds up those of several parts."""
     lhs, rhs, slides = _operands(build, op)
-    if rhs.strides[-1] != 1:
-        rhs = build.copied(op.rhs, rhs)
     result, total, groups = op.result, accumulator(op), op.values()["feature_group_count"]
     shape, name = build.shape(result), result.name_hint or "convolution"
     nowhere = whole(Buffer(Use.ARENA, -1, total, prod(shape)), shape)
     made = in_blocks(build.host, _convolution(build, op, (lhs, rhs, nowhere), slides, groups, stored_in(nowhere, total)))
     if made.parts == 1 and total is op.result_spec().dtype:
         out = build.target(result)
-        build.add(ConvolutionStep(replace(made, out=out, epilogue=stored_in(out, total))))
+        _windows(build, op, replace(made, out=out, epilogue=stored_in(out, total)))
         return
     extents = (*shape[:-1], made.parts * shape[-1])
     out = whole(build.buffer(Use.ARENA, total, prod(extents), f"{name}.parts"), extents)
-    build.add(ConvolutionStep(replace(made, out=out, epilogue=stored_in(out, total))))
+    _windows(build, op, replace(made, out=out, epilogue=stored_in(out, total)))
     parts = whole(build.buffer_of(out), (*shape[:-1], made.parts, shape[-1]))
     block = Block(arg_types=[tensor_type(total, parts.shape)])
     build.keep.append(block)
@@ -249,12 +248,23 @@ def _in_blocks(build: Builder, op: ptir.ConvolutionOp) -> None:
 
 def _windows(build: Builder, op: ptir.ConvolutionOp, made: Convolution) -> None:
     """Append the kernel that slides, and the copy of its weights."""
-    rhs, cut, total = made.rhs, made.cut, made.total
-    tiles = prod(made.extents) * -(-made.out.shape[cut.along] // cut.rows)
-    if rhs.strides[-1] != 1 or (not made.by_channel and made.panels > 1 and tiles > FEW_TILES):
-        with build.packing([rhs], rhs.count * total.size):
+    if _is_packed(made):
+        with build.packing([made.rhs], made.rhs.count * made.total.size):
             made.packed = _turned(build, made) or _packed(build, op.operands[1], made)
     build.add(ConvolutionStep(made))
+
+
+def _is_packed(it: Convolution) -> bool:
+    """
+    Return whether weights are copied panel by panel.
+
+    A block of a long window stays in the caches, unless its places lie so far apart that they are in the same few sets of one.
+    """
+    cut, rhs = it.cut, it.rhs
+    tiles = prod(it.extents) * -(-it.out.shape[cut.along] // cut.rows)
+    if rhs.strides[-1] != 1 or it.by_channel or it.panels == 1 or tiles <= FEW_TILES:
+        return rhs.strides[-1] != 1
+    return it.blocks == 1 or rhs.strides[-3] * rhs.dtype.size % (WAYS * LINE) == 0
 
 
 def _turned(build: Builder, it: Convolution) -> View | None:
