@@ -2,6 +2,9 @@
 Models of PyTorch on the native target, beside PyTorch, `torch.compile`, ONNX Runtime and OpenVINO.
 
     python benchmarks/imported.py [--only GPT-2 ViT] [--batches 1,8] [--sides PyTorch] [--threads 2] [--rounds 7] [--write FILE]
+    python benchmarks/imported.py --gradients [...]
+
+With `--gradients` it is the loss and its gradients in all parameters, and the peers are PyTorch and its compiler.
 
 Each side is a process of its own. A round asks each of them in turn, so that the load of the machine meets all alike; of each
 round the ratios are taken, and their median and spread over rounds stand beside the ratio of the best calls. Results are
@@ -25,7 +28,7 @@ from typing import Any
 
 from machine import described
 
-RESULTS = Path(__file__).parent / "results" / "imported.md"
+RESULTS = Path(__file__).parent / "results"
 SIDES = {
     "native": "llvmlite",
     "PyTorch": "torch",
@@ -36,6 +39,8 @@ SIDES = {
 }
 """The package that each side needs."""
 PEERS = tuple(SIDES)[1:]
+TRAINERS = PEERS[:2]
+"""Those that have gradients."""
 SAMPLE = 0.2
 """Seconds of calls in a round, about."""
 TOLERANCE = 1e-3
@@ -43,14 +48,13 @@ TOLERANCE = 1e-3
 HEAD = """\
 # Models of PyTorch
 
-By `benchmarks/imported.py`: one forward pass in f32, {threads} thread(s), random weights, {rounds} rounds, in which each side, a
+By `benchmarks/imported.py{option}`: {what} in f32, {threads} thread(s), random weights, {rounds} rounds, in which each side, a
 process of its own, has its turn. Times are those of the best call in milliseconds. *Best peer over ours* is the ratio of the best
 calls, *in rounds* the median of the ratios in the same round to the peer that is best by its median, with the least and the
 most. Above 1 native code is faster. On a machine that others use, PyTorch's threads wait for each other longest: figures of
 several threads are of use on a quiet machine only.
 
-Frozen is `torch.compile` with `freezing` and `max-autotune`; ONNX Runtime and OpenVINO take the model that `torch.onnx` exports,
-OpenVINO with f32 as its precision. The transformers have 4 layers of width 256, 4 heads and 128 tokens (197 for ViT, 200 for
+{frozen}The transformers have 4 layers of width 256, 4 heads and 128 tokens (197 for ViT, 200 for
 Whisper); the first ResNet is ResNet-18 with half its channels on 112 x 112 pixels, ResNet-50 and MobileNetV2 are as in their
 papers, the level of a U-Net has 128 channels of 32 x 32. *First* is the time from the model to its
 first result, in a process of its own that has imported nothing and finds no compiled code, while no other side runs.
@@ -59,12 +63,17 @@ first result, in a process of its own that has imported nothing and finds no com
 
 {columns}
 """
+FORWARD = "one forward pass"
+GRADIENTS = "the mean square of a model's results and its gradients in all parameters, batch norms as in inference,"
+FROZEN = """\
+Frozen is `torch.compile` with `freezing` and `max-autotune`; ONNX Runtime and OpenVINO take the model that `torch.onnx` exports,
+OpenVINO with f32 as its precision. """
 
 
 # A side
 
 
-def prepared(side: str, name: str, batch: int) -> tuple[Callable[[], Any], Any]:
+def prepared(side: str, name: str, batch: int, gradients: bool) -> tuple[Callable[[], Any], Any]:
     """What runs a model once, and its first result."""
     import torch
     from imported_models import MODELS
@@ -74,6 +83,9 @@ def prepared(side: str, name: str, batch: int) -> tuple[Callable[[], Any], Any]:
     torch.manual_seed(0)
     make, argument, _ = MODELS[name]
     model, x = make().eval(), argument(batch)
+    if gradients:
+        call = (differentiated if side == "native" else by_autograd)(model, x, threads, compiled=side == "torch.compile")
+        return call, call()
     if side == "native":
         from mind_bridges.torch import from_torch
         from mind_bridges.torch_export import as_array
@@ -84,6 +96,38 @@ def prepared(side: str, name: str, batch: int) -> tuple[Callable[[], Any], Any]:
         return lambda: run(array), run(array)
     call = by_onnx_model(side, model, x, threads) if side in ("ONNX Runtime", "OpenVINO") else by_torch(side, model, x)
     return call, call()
+
+
+def differentiated(model: Any, x: Any, threads: int, **_: Any) -> Callable[[], Any]:
+    """Return what gives the loss and the gradients of an imported model, one after the other in an array."""
+    from imported_models import MeanSquare
+
+    from mind_bridges.torch import from_torch
+    from mind_bridges.torch_export import as_array
+    from mind_passes.functional import value_and_grad
+    from mind_runtime import compile
+
+    module, weights = from_torch(MeanSquare(model), x)
+    names = [f"model.{name}" for name, _ in model.named_parameters()]
+    program = compile(value_and_grad(module, wrt=names), "main_grad", target="native", threads=threads)
+    arrays = [weights[spec.name] if spec.name in weights else as_array(x) for spec in program.inputs]
+    return lambda: program(*arrays)
+
+
+def by_autograd(model: Any, x: Any, threads: int, *, compiled: bool) -> Callable[[], Any]:
+    """Return what gives the loss and the gradients by PyTorch."""
+    import torch
+    from imported_models import MeanSquare
+
+    whole, parameters = MeanSquare(model), list(model.parameters())
+    if compiled:
+        whole = torch.compile(whole)
+
+    def call() -> Any:
+        loss = whole(x)
+        return [found.numpy() for found in (loss.detach(), *torch.autograd.grad(loss, parameters))]
+
+    return call
 
 
 def by_torch(side: str, model: Any, x: Any) -> Callable[[], Any]:
@@ -136,14 +180,21 @@ def serve(side: str) -> None:
     call: Callable[[], Any] = list
     for line in sys.stdin:
         request = json.loads(line)
-        if "model" in request:
+        if "name" in request:
             start = time.perf_counter()
-            call, found = prepared(side, request["model"], request["batch"])
-            first, flat = time.perf_counter() - start, found.reshape(-1)
+            call, found = prepared(side, **request)
+            first, flat = time.perf_counter() - start, flattened(found)
             reply: Any = {"first": first, "some": [float(v) for v in flat[:: max(1, flat.size // 64)]]}
         else:
             reply = dict(zip(("best", "median"), sampled(call), strict=True))
         print(json.dumps(reply), file=out, flush=True)
+
+
+def flattened(found: Any) -> Any:
+    """Return all elements of an array, or of several one after the other."""
+    import numpy as np
+
+    return np.concatenate([x.reshape(-1) for x in found]) if isinstance(found, list | tuple) else found.reshape(-1)
 
 
 def sampled(call: Callable[[], Any]) -> tuple[float, float]:
@@ -195,17 +246,17 @@ class Side:
         self.caches.cleanup()
 
 
-def row(name: str, batch: int, sides: Sequence[str], rounds: int, threads: int) -> str:
+def row(name: str, batch: int, sides: Sequence[str], given: argparse.Namespace) -> str:
     """Return a line of the table. ArithmeticError where sides disagree."""
-    processes = {side: Side(side, threads) for side in sides}
+    processes = {side: Side(side, given.threads) for side in sides}
     try:
         replies: dict[str, Any] = {}
         for side, process in processes.items():  # one after the other, as first calls are timed
-            process.send(model=name, batch=batch)
+            process.send(name=name, batch=batch, gradients=given.gradients)
             replies[side] = process.reply()
         compare(name, replies)
         times: dict[str, list[Any]] = {side: [] for side in sides}
-        for i in range(rounds):
+        for i in range(given.rounds):
             for k in range(len(sides)):
                 side = sides[(i + k) % len(sides)]
                 processes[side].send()
@@ -247,34 +298,42 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
+    parser.add_argument("--gradients", action="store_true", help="measure values and gradients, of the largest batch of each")
     parser.add_argument("--only", nargs="+", metavar="MODEL", help="some models, in this order")
     parser.add_argument("--batches", help="those of each model, unless given")
-    parser.add_argument("--sides", nargs="+", choices=PEERS, default=PEERS, help="peers of native code")
+    parser.add_argument("--sides", nargs="+", choices=PEERS, help="peers of native code")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--write", type=Path, default=RESULTS, metavar="FILE")
+    parser.add_argument("--write", type=Path, metavar="FILE")
     given = parser.parse_args(argv)
     if given.side:
         serve(given.side)
         return 0
     from imported_models import MODELS
 
-    sides = [side for side in SIDES if side in ("native", *given.sides) and find_spec(SIDES[side])]
-    missing = [side for side in given.sides if side not in sides]
+    able = TRAINERS if given.gradients else PEERS
+    wanted = [side for side in able if side in (given.sides or able)]
+    sides = ["native", *(side for side in wanted if find_spec(SIDES[side]))]
+    missing = [side for side in wanted if side not in sides]
     columns = ["model", "batch", *sides, *(["best peer over ours", "in rounds"] if len(sides) > 1 else []), "first, s"]
     text = HEAD.format(
+        option=" --gradients" if given.gradients else "",
+        what=GRADIENTS if given.gradients else FORWARD,
+        frozen="" if given.gradients else FROZEN,
         threads=given.threads,
         rounds=given.rounds,
-        machine=described(["numpy", "llvmlite", "torch", "onnxruntime", "openvino"]),
+        machine=described(["numpy", "llvmlite", "torch", *([] if given.gradients else ["onnxruntime", "openvino"])]),
         absent=f"\n\nAbsent, as their packages are: {', '.join(missing)}." if missing else "",
         columns=line(columns) + line(["---"] * len(columns)).rstrip(),
     )
+    path = given.write or RESULTS / ("imported_gradients.md" if given.gradients else "imported.md")
     for name in given.only or MODELS:
-        for batch in map(int, given.batches.split(",")) if given.batches else MODELS[name][2]:
-            found = row(name, batch, sides, given.rounds, given.threads)
+        batches = MODELS[name][2][-1:] if given.gradients else MODELS[name][2]
+        for batch in map(int, given.batches.split(",")) if given.batches else batches:
+            found = row(name, batch, sides, given)
             print(found, end="", flush=True)
             text += found
-            given.write.write_text(text, encoding="utf-8")  # a row takes minutes: what is measured stays
+            path.write_text(text, encoding="utf-8")  # a row takes minutes: what is measured stays
     return 0
 
 

@@ -280,6 +280,18 @@ def images(size: int, channels: int = 3) -> Callable[[int], Any]:
     return lambda batch: torch.randn(batch, channels, size, size)
 
 
+class MeanSquare(nn.Module):
+    """The mean square of what a model gives, as a loss."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Any) -> Any:
+        y = self.model(x)
+        return (y * y).mean()
+
+
 MODELS: dict[str, tuple[Callable[[], Any], Callable[[int], Any], Sequence[int]]] = {
     "GPT-2": (lambda: Tokens(causal=True), words, (1, 8)),
     "Llama": (Llama, words, (1, 8)),

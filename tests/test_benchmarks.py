@@ -169,10 +169,11 @@ def test_the_least_peer_is_compared_where_memory_matters(load: Any) -> None:
     assert memory.ratio({"one": peaks(mib)}, measure) is None
 
 
-def test_models_of_pytorch_are_measured_beside_peers(load: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["--gradients"]], ids=["values", "gradients"])
+def test_models_of_pytorch_are_measured_beside_peers(load: Any, tmp_path: Path, options: list[str]) -> None:
     for needed in ("llvmlite", "torch"):
         pytest.importorskip(needed, reason=f"{needed} is not installed (make test-all installs it)")
-    given = ["--only", "ResNet-18, half", "--batches", "1", "--sides", "PyTorch", "--rounds", "1"]
+    given = [*options, "--only", "ResNet-18, half", "--batches", "1", "--sides", "PyTorch", "--rounds", "1"]
     assert load("imported").main([*given, "--write", str(tmp_path / "imported.md")]) == 0
     text = (tmp_path / "imported.md").read_text(encoding="utf-8")
     (row,) = re.findall(r"^\| ResNet-18, half \|(.*)\|$", text, re.MULTILINE)
