@@ -25,9 +25,14 @@ def in_blocks(host: TargetInfo, it: Convolution) -> Convolution:
 
 
 def _cut(host: TargetInfo, it: Convolution) -> Sequence[Slide]:
-    """The slides, cut so that a block of both operands is in a part of the second cache."""
+    """
+    The slides, cut so that a block of both operands is in a part of the second cache.
+
+    Of the window it is a panel, but where channels are by themselves: there all panels pass by in a block (`loops.py`).
+    """
     dilated = prod(s.dilation for s in it.slides)
-    each = it.rhs.dtype.size * (prod(it.rhs.shape[-2:]) + it.lhs.shape[0] * it.lhs.shape[-1] * dilated)
+    columns = it.rhs.shape[-1] if it.by_channel else min(it.columns, it.cut.columns)
+    each = it.rhs.dtype.size * (it.rhs.shape[-2] * columns + it.lhs.shape[0] * it.lhs.shape[-1] * dilated)
     left, most = prod(s.taps for s in it.slides), max(1, host.l2_bytes // 4 // each)
     found = list(it.slides)
     for i, slide in enumerate(it.slides[:-1]):

@@ -181,13 +181,20 @@ def _image(build: Builder, op: ptir.ConvolutionOp) -> View:
     """
     Return the first operand in memory, its channels side by side where there are many, as a tile reads all of some places.
 
-    Where channels are planes of a power of two elements, all of a place would be in one set of a cache. Under a long window, as
-    in gradients of weights, a tile reads neighbours along the batch or along the last axis of places.
+    Where channels are planes of a power of two elements, all of a place would be in one set of a cache. Images under a long
+    window are read as they are, or as `_beside` has them.
     """
     lhs = in_memory(build, op.lhs)
-    read = (0, -2) if is_long(op) else (0, -1)
-    far = lhs.shape[0 if is_long(op) else -1] > WAYS and all(lhs.strides[a] not in (0, 1) for a in read)
-    return build.copied(op.lhs, lhs) if far else lhs
+    far = lhs.shape[-1] > WAYS and 1 not in (lhs.strides[0], lhs.strides[-1]) and lhs.strides[-1] != 0
+    return build.copied(op.lhs, lhs) if far and not is_long(op) else lhs
+
+
+def _beside(build: Builder, op: ptir.ConvolutionOp, it: Convolution) -> View:
+    """Return the image of a long window, what a tile reads of it at once side by side: each element is read in many tiles."""
+    lhs, along = it.lhs, it.cut.along
+    if it.by_channel or lhs.strides[along] in (0, 1) or lhs.shape[along] <= WAYS or (along and it.groups > 1):
+        return lhs
+    return build.copied(op.lhs, lhs) if along else _gathered(build, op.lhs, lhs, f"{it.name}.image", inner=0)
 
 
 def _operands(build: Builder, op: ptir.ConvolutionOp) -> tuple[View, View, list[Slide]]:
@@ -229,6 +236,7 @@ def _in_blocks(build: Builder, op: ptir.ConvolutionOp) -> None:
     shape, name = build.shape(result), result.name_hint or "convolution"
     nowhere = whole(Buffer(Use.ARENA, -1, total, prod(shape)), shape)
     made = in_blocks(build.host, _convolution(build, op, (lhs, rhs, nowhere), slides, groups, stored_in(nowhere, total)))
+    made.lhs = _beside(build, op, made)
     if made.parts == 1 and total is op.result_spec().dtype:
         out = build.target(result)
         _windows(build, op, replace(made, out=out, epilogue=stored_in(out, total)))
@@ -327,11 +335,18 @@ def _is_gathered(host: TargetInfo, lhs: View, rhs: View, views: Sequence[View]) 
     return not near and lhs.strides[-1] == 1 and len(joined) < len(apart) and rhs.shape[-1] >= 4 * apart[-1].extent
 
 
-def _gathered(build: Builder, value: SSAValue, lhs: View, name: str) -> View:
-    """Append a copy of the places of an image, one after the other, a line apart: so tiles read rows that do not conflict."""
-    apart, places = lhs.shape[-1] + LINE // lhs.dtype.size, lhs.shape[:-1]
+def _gathered(build: Builder, value: SSAValue, lhs: View, name: str, inner: int = -1) -> View:
+    """
+    Append a copy of the places of an image, one after the other, a line apart: so tiles read rows that do not conflict.
+
+    `inner` is the axis of what is side by side at a place.
+    """
+    inner %= len(lhs.shape)
+    apart, places = lhs.shape[inner] + LINE // lhs.dtype.size, tuple(n for a, n in enumerate(lhs.shape) if a != inner)
+    strides = [n * apart for n in row_major(places)]
+    strides.insert(inner, 1)
     base = build.buffer(Use.ARENA, lhs.dtype, prod(places) * apart, name)
-    target = View(base, lhs.dtype, lhs.shape, (*(n * apart for n in row_major(places)), 1))
+    target = View(base, lhs.dtype, lhs.shape, tuple(strides))
     build.copy(value, lhs, target)
     return target
 
