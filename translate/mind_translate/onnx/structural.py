@@ -155,20 +155,17 @@ def _pad(to: OnnxConverter, node: Node) -> SSAValue:
         if isinstance(n, int) and n + low[axis] + high[axis] < 0:
             message = f"pads {low[axis]} and {high[axis]} of an extent of {n}, expected a result of 0 or more"
             raise error("E3006", message, shape=list(to.shape(x)), index=axis, value=n + low[axis] + high[axis])
-    if mode != "constant":
-        for axis in axes:
-            x = _mirrored(to, x, axis, low[axis], high[axis], mode)
-        return x
-    return padded(to, x, low, high, node.optional(2))
+    if mode == "constant":
+        return padded(to, x, low, high, node.optional(2))
+    x, low, high = _cut(to, x, low, high)
+    for axis in axes:
+        x = _mirrored(to, x, axis, low[axis], high[axis], mode)
+    return x
 
 
 def padded(to: OnnxConverter, x: SSAValue, low: Sequence[int], high: Sequence[int], value: SSAValue | None) -> SSAValue:
     """Elements of `value`, or zeros, before and after; negative counts cut elements off."""
-    for axis, (a, b) in enumerate(zip(low, high, strict=True)):
-        if a < 0 or b < 0:
-            (n,) = static((to.shape(x)[axis],), "a negative pad")
-            x = to.part(x, axis, max(0, -a), max(0, -a, n + min(0, b)))
-    low, high = [max(0, n) for n in low], [max(0, n) for n in high]
+    x, low, high = _cut(to, x, low, high)
     number = zero(to, x) if value is None else to.known_scalar(value)
     if number is not None:
         return to.pad(x, number, low, high)
@@ -176,6 +173,15 @@ def padded(to: OnnxConverter, x: SSAValue, low: Sequence[int], high: Sequence[in
     whole = to.pad(x, zero(to, x), low, high)
     inside = to.pad(to.fill(True, I1, to.shape(x)), False, low, high)
     return to.select(inside, whole, to.broadcast(to.reshape(value, ()), to.shape(whole)))
+
+
+def _cut(to: OnnxConverter, x: SSAValue, low: Sequence[int], high: Sequence[int]) -> tuple[SSAValue, list[int], list[int]]:
+    """Cut off as many elements as negative counts say, and return the other counts: what pads see is left of the operand."""
+    for axis, (a, b) in enumerate(zip(low, high, strict=True)):
+        if a < 0 or b < 0:
+            (n,) = static((to.shape(x)[axis],), "a negative pad")
+            x = to.part(x, axis, max(0, -a), max(0, -a, n + min(0, b)))
+    return x, [max(0, n) for n in low], [max(0, n) for n in high]
 
 
 def _mirrored(to: OnnxConverter, x: SSAValue, axis: int, low: int, high: int, mode: str) -> SSAValue:
