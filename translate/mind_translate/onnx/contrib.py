@@ -1,4 +1,4 @@
-"""Rows of operators that the package `onnx` does not define: products with packed weights of ONNX Runtime's `com.microsoft`."""
+"""Rows of operators of ONNX Runtime, which the package `onnx` does not define: products with packed weights, and fused ones."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mind_dialect.ptir.types import F32, F64, UI8
 
 from ..packed import blocked_product, unpacked
 from ..unsupported import Refused
+from .contrib_fused import FUSED
 from .converter import OnnxConverter, OnnxRow
 from .emitter import static
 from .node import Node
@@ -75,4 +76,4 @@ def _sized(to: OnnxConverter, name: str, x: SSAValue, count: int) -> None:
         raise error("E3003", f"{name} has {total} elements, expected {count}", dimension=name, extents=(total, count))
 
 
-CONTRIB: dict[str, OnnxRow] = {"com.microsoft.MatMulNBits": _matmul_nbits}
+CONTRIB: dict[str, OnnxRow] = {"com.microsoft.MatMulNBits": _matmul_nbits, **FUSED}

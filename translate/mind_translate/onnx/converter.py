@@ -33,6 +33,7 @@ MOST_FOLDED = 1 << 16
 MOST_NODES = 1 << 17
 """As many nodes are converted, those of inlined functions included."""
 CONTRIB_DOMAINS = frozenset({"com.microsoft"})
+CONTRIB_NAMES = frozenset({"SimplifiedLayerNormalization"})
 """Domains whose operators the package `onnx` does not define; their rows check attributes themselves."""
 MAX_DEPTH = 40
 """Functions may call functions this deep."""
@@ -171,7 +172,7 @@ class OnnxConverter(Emitter):
 
     def _check_schema(self, node: Node) -> None:
         """Raise E4000 for an op that its opset lacks."""
-        if node.schema is None and node.proto.domain not in CONTRIB_DOMAINS:
+        if node.schema is None and node.proto.domain not in CONTRIB_DOMAINS and node.name not in CONTRIB_NAMES:
             domain = node.proto.domain or "ai.onnx"
             version = self.scope.opsets.get("" if domain in DOMAINS else domain)
             message = f"no op of opset {version} of {brief(domain)}"

@@ -252,12 +252,17 @@ def hard_sigmoid(to: OnnxConverter, x: SSAValue, alpha: float, beta: float) -> S
     return to.emit(ptir.ClampOp, y, to.like(0, y), to.like(1, y))
 
 
-def _gelu(to: OnnxConverter, node: Node, x: SSAValue) -> SSAValue:
+def gelu(to: OnnxConverter, x: SSAValue, *, is_exact: bool) -> SSAValue:
+    """The Gaussian error linear unit, or its approximation by `tanh`."""
     half = to.times(x, 0.5)
-    if node.word("approximate", "none", ("none", "tanh")) == "none":
+    if is_exact:
         return to.times(half, to.plus(to.emit(ptir.ErfOp, to.times(x, math.sqrt(0.5))), 1))
     cube = to.times(to.times(to.times(x, x), x), 0.044715)
     return to.times(half, to.plus(to.emit(ptir.TanhOp, to.times(to.plus(x, cube), math.sqrt(2 / math.pi))), 1))
+
+
+def _gelu(to: OnnxConverter, node: Node, x: SSAValue) -> SSAValue:
+    return gelu(to, x, is_exact=node.word("approximate", "none", ("none", "tanh")) == "none")
 
 
 def _swish(to: OnnxConverter, node: Node, x: SSAValue) -> SSAValue:

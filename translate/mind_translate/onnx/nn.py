@@ -125,7 +125,7 @@ def _lrn(to: OnnxConverter, node: Node) -> SSAValue:
 # Normalization
 
 
-def _normalized(to: OnnxConverter, x: SSAValue, axes: Sequence[int], epsilon: float) -> tuple[SSAValue, SSAValue, SSAValue]:
+def normalized(to: OnnxConverter, x: SSAValue, axes: Sequence[int], epsilon: float) -> tuple[SSAValue, SSAValue, SSAValue]:
     """`(x - mean) / sqrt(variance + epsilon)`, the mean and the inverse deviation."""
     mean = to.mean(x, axes)
     centre = to.minus(x, mean)
@@ -139,7 +139,7 @@ def _layer_norm(to: OnnxConverter, node: Node) -> Values:
     axis = node.axis("axis", -1, x)
     dtype = to.dtype(x)
     wide = node.dtype("stash_type", F32) if dtype.bits < 32 else dtype
-    y, mean, inverse = _normalized(to, to.cast(x, wide), range(axis, len(to.shape(x))), node.float("epsilon", 1e-5))
+    y, mean, inverse = normalized(to, to.cast(x, wide), range(axis, len(to.shape(x))), node.float("epsilon", 1e-5))
     found = to.times(to.cast(y, dtype), node.x(1))
     return [found if not node.has(2) else to.plus(found, node.x(2)), mean, inverse]
 
@@ -173,7 +173,7 @@ def _batch_norm(to: OnnxConverter, node: Node) -> Values:
 
 def _instance_norm(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
-    y, _, _ = _normalized(to, x, _spatial(to, x), node.float("epsilon", 1e-5))
+    y, _, _ = normalized(to, x, _spatial(to, x), node.float("epsilon", 1e-5))
     gain, shift = (to.along(node.x(i), 1, len(to.shape(x))) for i in (1, 2))
     return to.plus(to.times(y, gain), shift)
 

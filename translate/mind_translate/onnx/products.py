@@ -55,7 +55,8 @@ def _matmul(to: OnnxConverter, node: Node) -> SSAValue:
     return matmul(to, node.x(0), node.x(1))
 
 
-def _gemm(to: OnnxConverter, node: Node) -> SSAValue:
+def gemm(to: OnnxConverter, node: Node) -> SSAValue:
+    """`alpha A B + beta C`, of matrices that may be transposed."""
     x, y = node.x(0), node.x(1)
     found = dot(to, x, y, [], [], [0 if node.int("transA") else 1], [1 if node.int("transB") else 0])
     alpha, beta = (_factor(to, found, node.float(name, 1.0)) for name in ("alpha", "beta"))
@@ -120,7 +121,8 @@ def _with_bias(to: OnnxConverter, x: SSAValue, bias: SSAValue | None) -> SSAValu
     return x if bias is None else to.plus(x, to.along(bias, 1, len(to.shape(x))))
 
 
-def _conv(to: OnnxConverter, node: Node) -> SSAValue:
+def conv(to: OnnxConverter, node: Node) -> SSAValue:
+    """A convolution with a bias for each channel."""
     x, w = node.x(0), node.x(1)
     spatial, size = _operands(to, node, x, w)
     return _with_bias(to, convolution(to, x, w, window_of(node, spatial, size), node.int("group", 1)), node.optional(2))
@@ -302,12 +304,12 @@ def _dequantize(to: OnnxConverter, node: Node) -> SSAValue:
 
 
 PRODUCTS: dict[str, OnnxRow | Refused] = {
-    "Conv": _conv,
+    "Conv": conv,
     "ConvInteger": _conv_integer,
     "ConvTranspose": _conv_transpose,
     "DequantizeLinear": _dequantize,
     "Det": _det,
-    "Gemm": _gemm,
+    "Gemm": gemm,
     "MatMul": _matmul,
     "MatMulInteger": _matmul_integer,
     "QLinearConv": _qlinear_conv,
