@@ -41,6 +41,8 @@ SIDES = {
 PEERS = tuple(SIDES)[1:]
 TRAINERS = PEERS[:2]
 """Those that have gradients."""
+TRAINED = 8
+"""Examples in a batch whose gradients are measured."""
 SAMPLE = 0.2
 """Seconds of calls in a round, about."""
 TOLERANCE = 1e-3
@@ -298,7 +300,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
-    parser.add_argument("--gradients", action="store_true", help="measure values and gradients, of the largest batch of each")
+    parser.add_argument("--gradients", action="store_true", help=f"measure gradients, of a batch of {TRAINED}")
     parser.add_argument("--only", nargs="+", metavar="MODEL", help="some models, in this order")
     parser.add_argument("--batches", help="those of each model, unless given")
     parser.add_argument("--sides", nargs="+", choices=PEERS, help="peers of native code")
@@ -328,7 +330,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     path = given.write or RESULTS / ("imported_gradients.md" if given.gradients else "imported.md")
     for name in given.only or MODELS:
-        batches = MODELS[name][2][-1:] if given.gradients else MODELS[name][2]
+        batches = (TRAINED,) if given.gradients else MODELS[name][2]
         for batch in map(int, given.batches.split(",")) if given.batches else batches:
             found = row(name, batch, sides, given)
             print(found, end="", flush=True)
