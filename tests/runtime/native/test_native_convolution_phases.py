@@ -187,6 +187,8 @@ def test_the_evaluator_agrees() -> None:
         (Form(1, (9, 9), 4, (3, 3), 4, base_dilation=(2, 2), strides=(1, 2)), "a stride or a window dilation in addition"),
         (Form(1, (9, 9), 4, (3, 3), 4, base_dilation=(2, 2), window_dilation=(3, 1)), "a stride or a window dilation"),
         (Form(1, (7, 7), 4, (10, 10), 4, base_dilation=(2, 2)), "the sums of a long window are finished block by block"),
+        (Form(12, (7, 7), 1, (10, 10), 4, base_dilation=(2, 2)), "the sums of a long window are finished block by block"),
+        (Form(12, (7, 7), 4, (10, 10), 40, base_dilation=(2, 2)), "the sums of a long window are finished block by block"),
     ],
     ids=str,
 )

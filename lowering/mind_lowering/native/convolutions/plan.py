@@ -190,11 +190,20 @@ def _image(build: Builder, op: ptir.ConvolutionOp) -> View:
 
 
 def _beside(build: Builder, op: ptir.ConvolutionOp, it: Convolution) -> View:
-    """Return the image of a long window, what a tile reads of it at once side by side: each element is read in many tiles."""
+    """
+    Return the image of a long window, what a tile reads of it at once side by side: each element is read in many tiles.
+
+    Columns of places are put side by side where places have one element each, as in a gradient of weights.
+    """
     lhs, along = it.lhs, it.cut.along
-    if it.by_channel or lhs.strides[along] in (0, 1) or lhs.shape[along] <= WAYS or (along and it.groups > 1):
+    if it.by_channel or lhs.strides[along] in (0, 1) or lhs.shape[along] <= WAYS or (along and lhs.shape[-1] > 1):
         return lhs
-    return build.copied(op.lhs, lhs) if along else _gathered(build, op.lhs, lhs, f"{it.name}.image", inner=0)
+    name = f"{it.name}.image"
+    if along == 0:
+        return _gathered(build, op.lhs, lhs, name, inner=0)
+    target = whole(build.buffer(Use.ARENA, lhs.dtype, lhs.count, name), lhs.shape)
+    build.copy(op.lhs, lhs, target)
+    return target
 
 
 def _operands(build: Builder, op: ptir.ConvolutionOp) -> tuple[View, View, list[Slide]]:
