@@ -101,7 +101,7 @@ def prepared(side: str, name: str, batch: int, gradients: bool) -> tuple[Callabl
 
 
 def differentiated(model: Any, x: Any, threads: int, **_: Any) -> Callable[[], Any]:
-    """Return what gives the loss and the gradients of an imported model, one after the other in an array."""
+    """Return what gives the loss and the gradients of an imported model."""
     from imported_models import MeanSquare
 
     from mind_bridges.torch import from_torch

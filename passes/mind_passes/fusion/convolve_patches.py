@@ -29,6 +29,13 @@ from ..ptir.dead_ops import replace_values
 from ..ptir.patterns.matching import made_by
 
 Shape = tuple[int, ...]
+_PERMS: dict[tuple[str, bool], Shape] = {
+    ("lhs", False): (0, 1, 2, 3),
+    ("lhs", True): (2, 0, 1, 3),
+    ("rhs", False): (3, 2, 0, 1),
+    ("rhs", True): (2, 3, 0, 1),
+}
+"""`PlaceSum.perm` of a product, by the side that patches are on, and whether there are groups."""
 
 
 @dataclass(frozen=True)
@@ -95,9 +102,7 @@ def _of_product(op: ptir.DotGeneralOp) -> PlaceSum | None:
         first = (*(a for _, a in pairs), *groups)
         order = (*first, *(a for a in range(len(static(other))) if a not in first))
         count = static(other)[groups[0]] if batch else 1
-        left = side == "lhs"
-        perm = (2, 0, 1, 3) if batch and left else (2, 3, 0, 1) if batch else (0, 1, 2, 3) if left else (3, 2, 0, 1)
-        return PlaceSum(op, patches, other, order, count, perm)
+        return PlaceSum(op, patches, other, order, count, _PERMS[side, bool(batch)])
     return None
 
 

@@ -106,7 +106,7 @@ def _fused_conv(to: OnnxConverter, node: Node) -> SSAValue:
 # Normalizations
 
 
-def _scaled(to: OnnxConverter, node: Node, x: SSAValue, gamma: SSAValue, epsilon: float, *, centres: bool) -> Values:
+def _scaled(to: OnnxConverter, x: SSAValue, gamma: SSAValue, epsilon: float, *, centres: bool) -> Values:
     """The rows of `x` normalized in f32 at least, then scaled; the means, if `centres`, and the inverse deviations."""
     dtype, last = to.dtype(x), [len(to.shape(x)) - 1]
     wide = to.cast(x, F32) if dtype.bits < 32 else x
@@ -123,17 +123,15 @@ def _simplified(to: OnnxConverter, node: Node) -> Values:
     x = node.x()
     if node.axis("axis", -1, x) != len(to.shape(x)) - 1:
         raise Refused("a norm over several axes", "reshape the operand, so that it is over the last one")
-    return _scaled(to, node, x, node.x(1), node.float("epsilon", 1e-5), centres=False)
+    return _scaled(to, x, node.x(1), node.float("epsilon", 1e-5), centres=False)
 
 
 def _skip_norm(to: OnnxConverter, node: Node, *, centres: bool) -> Values:
     """The norm of a sum of operands, and as last result the sum."""
-    total, skip = node.x(0), node.x(1)
-    total, epsilon = to.plus(total, skip), node.float("epsilon", 1e-12)
-    gamma, beta = node.x(2), node.optional(3) if centres else None
+    total, beta = to.plus(node.x(0), node.x(1)), node.optional(3) if centres else None
     if (bias := node.optional(4 if centres else 3)) is not None:
         total = to.plus(total, bias)
-    y, *statistics = _scaled(to, node, total, gamma, epsilon, centres=centres)
+    y, *statistics = _scaled(to, total, node.x(2), node.float("epsilon", 1e-12), centres=centres)
     found = y if beta is None else to.plus(y, beta)
     mean = statistics[0] if centres else None
     if node.wants(1) and mean is None:

@@ -33,8 +33,9 @@ MOST_FOLDED = 1 << 16
 MOST_NODES = 1 << 17
 """As many nodes are converted, those of inlined functions included."""
 CONTRIB_DOMAINS = frozenset({"com.microsoft"})
-CONTRIB_NAMES = frozenset({"SimplifiedLayerNormalization"})
 """Domains whose operators the package `onnx` does not define; their rows check attributes themselves."""
+CONTRIB_NAMES = frozenset({"SimplifiedLayerNormalization"})
+"""Such operators that ONNX Runtime has in the default domain."""
 MAX_DEPTH = 40
 """Functions may call functions this deep."""
 
