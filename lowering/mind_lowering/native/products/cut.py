@@ -146,8 +146,6 @@ def tile_of(host: TargetInfo, total: PtirDType, rows: int, vectors: int, words: 
     """
     The rows of a tile and the vectors in each: sums, the vectors of a step and one number of the left operand are in registers.
 
-    With an offset in its words, a tile has one more row of sums.
-
     >>> from mind_dialect.ptir.types import F32
     >>> from mind_lowering.native.target_info import TARGETS
     >>> [tile_of(TARGETS[isa], F32, 1000, 100) for isa in ("avx512", "avx2", "baseline", "neon")]
@@ -157,10 +155,9 @@ def tile_of(host: TargetInfo, total: PtirDType, rows: int, vectors: int, words: 
     """
     fused = host.fma and total.kind is Kind.FLOAT
     room = host.registers - (1 if host.registers <= 16 else 2) - (1 if fused else 2 if words else 4)
-    more = int(words is not None and words.offset)
-    most = min(host.registers * 3 // 8, (room - 2) // 2 - more)
+    most = min(host.registers * 3 // 8, (room - 2) // 2)
     tall = -(-rows // -(-rows // most))
-    wide = next(v for v in WIDE_PANELS if (tall + more) * v + (v if tall > 1 else 1) <= room)
+    wide = next(v for v in WIDE_PANELS if tall * v + (v if tall > 1 else 1) <= room)
     return tall, min(wide, vectors)
 
 

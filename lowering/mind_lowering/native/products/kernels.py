@@ -88,7 +88,7 @@ class ProductStep(NativeStep):
     @property
     def flops(self) -> int:
         copies = self.part in _COPIES or self.part == "sums"
-        return 0 if copies else 2 * prod(self.product.out.shape) * self.product.depth
+        return 0 if copies else 2 * prod(self.product.out.shape) * self.product.lhs.shape[-1]
 
     def contents(self) -> str:
         return f"{self.part} of {self.product.describe()}" if self.part in (*_COPIES, "sums") else self.product.describe()

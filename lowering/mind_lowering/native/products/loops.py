@@ -16,7 +16,7 @@ from ..lanes import register, stored
 from ..target_info import TargetInfo
 from .arguments import addresses_of, corner_of
 from .pack import by_group, by_panel, copy_panels, copy_rows
-from .product import EmittedProduct, copied_batches, copied_size, copied_strides, panel_size
+from .product import EmittedProduct, copied_batches, copied_size, copied_strides, panel_size, whole_panel_size
 from .tile import ProductTile, TileOperand, emit_tile
 
 LONG = 1 << 24
@@ -119,12 +119,14 @@ class _ProductLoops:
                 b, right = self.rhs(batch, first, k)
                 across = cut.columns * right.across
                 if cut.whole_rhs:
-                    across = cut.columns * product.depth
+                    across = whole_panel_size(product)
                 elif cut.copy_rhs:
                     at = corner_of(f, product, batch, k, f.mul(first, cut.columns))
-                    copy_panels(f, self.host, product, at, b, self.mine["rhs"], columns, depth, cut.depth)
-                    b, right = self.mine["rhs"], TileOperand(product.total, 1, cut.columns)
-                    across = cut.columns * cut.depth
+                    apart = product.heads + cut.depth
+                    first_step = f.address(register(product.total), self.mine["rhs"], str(product.heads * cut.columns))
+                    copy_panels(f, self.host, product, at, b, first_step, columns, depth, apart)
+                    b, right = first_step, TileOperand(product.total, 1, cut.columns)
+                    across = cut.columns * apart
 
                 def panel(p: str, width: int) -> None:
                     at = f.address(stored(right.dtype), b, f.mul(p, across))
@@ -156,9 +158,10 @@ class _ProductLoops:
         """The right operand from a panel and a step on, where it lies or copied as a whole."""
         f, view, product, wide = self.f, self.product.right, self.product, self.cut.columns
         if self.cut.whole_rhs:
-            index = f.add(f.mul(panel, wide * product.depth), f.mul(k, wide))
+            size = whole_panel_size(product)
+            index = f.add(f.mul(panel, size), f.mul(f.add(k, str(product.heads)), wide))
             for i, copies in zip(batch, copied_batches(view), strict=True):
-                index = f.add(index, f.mul(i, copies * product.panels * wide * product.depth))
+                index = f.add(index, f.mul(i, copies * product.panels * size))
             return f.address(register(product.total), self.bases["rhs_copy"], index), TileOperand(product.total, 1, wide)
         address = f.address(stored(view.dtype), self.bases["rhs"], index_of(f, view, [*batch, k, f.mul(panel, wide)]))
         return address, TileOperand(view.dtype, view.strides[-1], view.strides[-2])
@@ -201,7 +204,7 @@ class _ProductLoops:
         """The function of a tile."""
         depth = self.product.depth if self.product.blocks == 1 else None
         once = not self.cut.copy_rhs and right.across == 1 and self.full + bool(self.rest) == 1
-        panels = self.product.panels * self.cut.columns * self.product.depth * self.product.total.size
+        panels = self.product.panels * whole_panel_size(self.product) * self.product.total.size
         streamed = once or (self.cut.whole_rhs and panels > self.host.l2_bytes)
         tile = ProductTile(rows, columns, left, right, self.cut.copy_rhs, depth, streamed)
         if tile not in self.known:

@@ -17,9 +17,9 @@ from ..kernel_text import argument, divided, index_of, unflattened
 from ..lanes import Lanes, ones, register, stored
 from ..target_info import TargetInfo
 from ..transposes import copy_squares, transposed
-from .product import EmittedProduct, copied_size, copied_strides, distinct_axes
+from .product import EmittedProduct, copied_size, copied_strides, distinct_axes, whole_panel_size
 from .weights import Corner, corner
-from .word_code import load_words
+from .word_code import column_offsets, load_words
 
 LINES = 1 << 13
 """So many elements of the left operand, about, are copied in one unit of work."""
@@ -29,7 +29,7 @@ def emit_panels(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
     """All panels of the right operand; a unit of work is a group of them. How many there are."""
     view, cut = product.right, product.cut
     source, target = argument(f, 0, "rhs"), argument(f, 1, "panels")
-    extents, size = distinct_axes(view), cut.columns * product.depth
+    extents, size = distinct_axes(view), whole_panel_size(product)
 
     def unit(u: str, /, *values: str) -> None:
         *batch, group = unflattened(f, u, [*extents, product.groups])
@@ -37,12 +37,11 @@ def emit_panels(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
         from_ = f.address(stored(view.dtype), source, start)
         matrix = f.op(f"udiv i64 {u}, {product.groups}", "matrix") if prod(extents) > 1 else "0"
         panel = f.add(f.mul(matrix, product.panels), f.mul(group, cut.group))
-        to = f.address(register(product.total), target, f.mul(panel, size))
-
+        to = f.address(register(product.total), target, f.add(f.mul(panel, size), str(product.heads * cut.columns)))
         at = corner(f, product, 2, batch, "0", f.mul(group, cut.group * cut.columns))
 
         def copy(columns: int) -> None:
-            copy_panels(f, host, product, at, from_, to, columns, str(product.depth), product.depth)
+            copy_panels(f, host, product, at, from_, to, columns, str(product.depth), size // cut.columns)
 
         by_group(f, product, group, copy)
 
@@ -84,8 +83,48 @@ def copy_panels(
     """
     Copy a block of some panels, from `at` on: `depth` steps of `columns` columns, filled up with zeros.
 
-    Panels are `apart` steps long.
+    Panels are `apart` steps long. What the offset of the left operand adds to the sums of their columns is stored before them.
     """
+    _copy_panels(f, host, product, at, (source, target), columns, depth, apart)
+    if product.heads:
+        _copy_offsets(f, host, product, target, columns, depth, apart)
+
+
+def _copy_offsets(
+    f: Function, host: TargetInfo, product: EmittedProduct, target: str, columns: int, depth: str, apart: int
+) -> None:
+    """Store what the offset of the left operand adds to the sums of packed columns, a step before their first words."""
+    width, wide, words = product.cut.width, product.cut.columns, product.cut.words
+    assert words is not None, "planned"
+    lanes, total = Lanes(f, host, width, None, "b"), product.total
+    vectors = wide // width
+
+    def vector_of(number: str, /, *values: str) -> None:
+        panel, inside = divided(f, number, vectors)
+        first = f.add(f.mul(panel, wide * apart), f.mul(inside, width))
+        strip = f.address(register(total), target, first)
+
+        def step(k: str, /, *values: str) -> list[str]:
+            return [column_offsets(lanes, words, lanes.load(total, strip, f.mul(k, wide), 1), values[0])]
+
+        (sums,) = f.loop("0", depth, 1, step, [(lanes.type(total), lanes.constant(total, 0))], "k")
+        lanes.store(total, sums, strip, str(-wide), 1)
+
+    f.loop("0", str(-(-columns // width)), 1, vector_of, hint="strip")
+
+
+def _copy_panels(
+    f: Function,
+    host: TargetInfo,
+    product: EmittedProduct,
+    at: Corner,
+    ends: tuple[str, str],
+    columns: int,
+    depth: str,
+    apart: int,
+) -> None:
+    """Copy the steps of a block of some panels, whose first elements are at `ends`."""
+    source, target = ends
     view, width, wide = product.rhs, product.cut.width, product.cut.columns
     if view.strides[-2] == 1 and view.strides[-1] != 1 and width > 1:
 

@@ -101,6 +101,11 @@ class Product:
         return by_words(self.rhs, self.cut.words, -2)
 
     @property
+    def heads(self) -> int:
+        """The number of steps before the others in a packed panel: one if its columns have offsets (`words.py`)."""
+        return int(self.cut.words is not None and self.cut.words.offset)
+
+    @property
     def columns(self) -> int:
         """Return the number of columns."""
         return self.rhs.shape[-1]
@@ -207,7 +212,7 @@ def _allocate(product: Product, scratch: Scratch) -> None:
         return View(scratch(total, count, f"{product.name}.{what}"), total, (count,), (1,))
 
     if cut.whole_rhs:
-        product.rhs_copy = reserve("rhs", _matrix_count(product.rhs) * product.panels * product.depth * cut.columns)
+        product.rhs_copy = reserve("rhs", _matrix_count(product.rhs) * product.panels * whole_panel_size(product))
     elif cut.copy_rhs and not on_stack(product, panel_size(product)):
         product.rhs_copy = reserve("rhs", batches * product.groups * panel_size(product))
     if cut.whole_lhs:
@@ -269,7 +274,12 @@ def on_stack(product: Product, count: int) -> bool:
 
 def panel_size(product: Product) -> int:
     """Return the number of elements of the panels that a unit of work copies for itself."""
-    return product.cut.group * product.cut.columns * product.cut.depth
+    return product.cut.group * product.cut.columns * (product.heads + product.cut.depth)
+
+
+def whole_panel_size(product: Product) -> int:
+    """Return the number of elements of a panel of the right operand packed as a whole."""
+    return product.cut.columns * (product.heads + product.depth)
 
 
 def copied_strides(product: Product) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from ..lanes import Lanes, ones, register, stored
 from ..target_info import TargetInfo
 from .arguments import addresses_of, finish_of
 from .product import EmittedProduct
-from .word_code import column_offsets, multiply_add_words
+from .word_code import multiply_add_words
 
 UNROLL = 4
 """Steps of the contracted axis in one iteration."""
@@ -65,7 +65,7 @@ def emit_tile(module: LlvmModule, host: TargetInfo, product: EmittedProduct, til
     if blocks and product.partial is not None:
         body.in_blocks()
     else:
-        body.finish(body.sums(str(tile.depth)))
+        body.finish(body.without_offsets(body.sums(str(tile.depth))))
         f.ret()
     return f.name
 
@@ -79,7 +79,6 @@ class _ProductTileBody:
         self.vectors = len(self.masks)
         self.partial = addresses_of(f, product, "partial").get("partial")
         self.words = product.cut.words
-        self.has_offset = self.words is not None and self.words.offset
 
     def lanes(self, mask: str | None = None, hint: str = "c") -> Lanes:
         return Lanes(self.f, self.host, self.width, mask, hint)
@@ -91,7 +90,7 @@ class _ProductTileBody:
         f, tile = self.f, self.tile
         lanes = self.lanes()
         zero = lanes.constant(self.total, 0)
-        state: Sequence[str] = [zero] * ((tile.rows + self.has_offset) * self.vectors)
+        state: Sequence[str] = [zero] * (tile.rows * self.vectors)
         types = [lanes.type(self.total)] * len(state)
         if depth.isdigit():
             full = str(int(depth) // UNROLL * UNROLL)
@@ -101,15 +100,15 @@ class _ProductTileBody:
         state = f.loop("0", full, UNROLL, iteration, list(zip(types, state, strict=True)), "k")
         if depth.isdigit():
             rest = int(depth) - int(full)
-            return self._without_offset((rest and self._iteration(rest)(full, *state)) or state)
-        return self._without_offset(f.loop(full, depth, 1, self._iteration(1), list(zip(types, state, strict=True)), "k"))
+            return (rest and self._iteration(rest)(full, *state)) or state
+        return f.loop(full, depth, 1, self._iteration(1), list(zip(types, state, strict=True)), "k")
 
-    def _without_offset(self, state: Sequence[str]) -> Sequence[str]:
-        """The sums without what the offset in the words of the left operand adds to them, which the last ones are."""
-        if not self.has_offset:
-            return state
-        sums, more = state[: -self.vectors], state[-self.vectors :]
-        return [self.lanes().binary("sub", "i32", x, more[i % self.vectors]) for i, x in enumerate(sums)]
+    def without_offsets(self, found: Sequence[str]) -> Sequence[str]:
+        """The sums without what the offset of the left operand adds to them, which is stored a step before the panel."""
+        if not self.product.heads:
+            return found
+        columns = [self._column("%b", q * self.width - self.tile.rhs.step, None) for q in range(self.vectors)]
+        return [self.lanes().binary("sub", "i32", x, columns[i % self.vectors]) for i, x in enumerate(found)]
 
     def _iteration(self, steps: int) -> LoopBody:
         f, tile = self.f, self.tile
@@ -137,9 +136,6 @@ class _ProductTileBody:
             for q, column in enumerate(columns):
                 place = r * self.vectors + q
                 state[place] = self._multiply_add(lanes, one, column, state[place])
-        if self.words is not None and self.has_offset:
-            for place, column in enumerate(columns, tile.rows * self.vectors):
-                state[place] = column_offsets(lanes, self.words, column, state[place])
 
     def _multiply_add(self, lanes: Lanes, a: str, b: str, c: str) -> str:
         if self.words is None:
@@ -165,9 +161,12 @@ class _ProductTileBody:
         """The sums of a block: kept if it is the first, added to those kept; finished if it is the last."""
         f = self.f
         found = self.sums("%depth")
+        whole = self.product.cut.whole_rhs  # then the offsets of all blocks are stored before the first one
+        if not whole:
+            found = self.without_offsets(found)
 
         def begin() -> str:
-            self._each(found, self._keep)
+            self._each(self.without_offsets(found) if whole else found, self._keep)
             return ""
 
         f.leave(f.op("icmp eq i64 %at, 0", "first"), begin)
