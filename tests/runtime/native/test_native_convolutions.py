@@ -24,7 +24,7 @@ from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, UI8, UI16, PtirDType
 from mind_lowering import code_cache as cache
 from mind_lowering.native import Entry
-from mind_lowering.native.convolutions.convolution import choose
+from mind_lowering.native.convolutions.convolution import ENOUGH, choose
 from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE
 from mind_lowering.native.program import lower, prepared
 from mind_lowering.native.slides import Slide
@@ -148,6 +148,17 @@ def test_panels_are_innermost_where_all_weights_stay_in_cache(channels: int, ord
     form = Form(1, (18, 18), channels, (3, 3), 256)
     text = lower(prepared(function_of(module_of(form, F32)), TARGETS["avx2"]), TARGETS["avx2"]).text
     assert list(dict.fromkeys(re.findall(r"%(place|tile|panel)[.\d]* = phi", text))) == order
+
+
+@pytest.mark.parametrize(
+    ("extent", "channels", "columns", "stride"), [(28, 32, 64, 2), (14, 64, 128, 2), (7, 128, 128, 1), (4, 256, 256, 1)]
+)
+def test_short_convolutions_have_units_for_some_threads(extent: int, channels: int, columns: int, stride: int) -> None:
+    form = Form(1, (extent, extent), channels, (3, 3), columns, strides=(stride, stride), padding=((1, 1), (1, 1)))
+    for isa in ("avx512", "avx2"):
+        text = lower(prepared(function_of(module_of(form, F32)), TARGETS[isa]), TARGETS[isa]).text
+        units = re.findall(r"call i64 %share\S*\(ptr \S+, ptr \S+, i64 (\d+),", text)
+        assert int(units[-1]) >= ENOUGH // 2, (isa, units)
 
 
 def test_code_for_other_machines() -> None:

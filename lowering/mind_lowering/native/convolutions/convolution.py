@@ -34,7 +34,9 @@ MOST_TAPS = 16
 ENOUGH = 12
 """Units of work, so that some threads have about equally much to do."""
 UNIT = 4 << 20
-"""Multiplications in a unit of work, about: some 50 microseconds."""
+"""Multiplications in a unit of work, at most, about: some 50 microseconds."""
+SHORT_UNIT = UNIT >> 4
+"""Multiplications in a unit of work of a short convolution, about."""
 UNIT_BYTES = 1 << 18
 """Bytes that a unit of work moves, about, where each channel is by itself: as many as the second cache holds."""
 LONG = 64
@@ -154,8 +156,9 @@ class Convolution:
             return 1, count if self.parts * self.groups * panels >= ENOUGH else 1
         each = self.out.shape[self.cut.along] * self.depth * min(self.columns, self.cut.columns)
         near = self.by_channel or self.weights_of_group <= 1 << 20
-        together = panels if near and each * panels <= 2 * UNIT else max(1, min(panels, UNIT // each)) if near else 1
-        some = max(1, min(count, UNIT // (each * together)))
+        unit = UNIT if self.by_channel else max(SHORT_UNIT, min(UNIT, prod(self.out.shape) * self.depth // (2 * ENOUGH)))
+        together = panels if near and each * panels <= 2 * unit else max(1, min(panels, unit // each)) if near else 1
+        some = max(1, min(count, unit // (each * together)))
         if self.by_channel:
             some = max(1, min(some, count // max(1, self.worth)))
         return together, -(-count // -(-count // some))
