@@ -48,7 +48,7 @@ class DeclaredOp(IRDLOperation, ABC, metaclass=OpClass):
     OPERANDS: ClassVar[Declared[tuple[str, ...]]] = Declared(lambda op: tuple(name for name, _ in op.operands))
     """The names of the operands."""
     VARIADIC: ClassVar[Declared[bool]] = Declared(lambda op: any(isinstance(o, VariadicDef) for _, o in op.operands))
-    """Whether the last of `OPERANDS` stands for any number of them."""
+    """True if the last of `OPERANDS` stands for any number of them."""
     RESULTS: ClassVar[Declared[tuple[str, ...] | None]] = Declared(_results)
     """The names of the results; None if their number depends on the op."""
     CODECS: ClassVar[Declared[Mapping[str, Codec]]] = Declared(_codecs)
@@ -58,4 +58,4 @@ class DeclaredOp(IRDLOperation, ABC, metaclass=OpClass):
     )
     """The properties that may be absent; their value is then None."""
     REGION_NAMES: ClassVar[tuple[str, ...]] = ()
-    """What the text form calls the op's regions."""
+    """Names of the op's regions in the text form."""

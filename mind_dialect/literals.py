@@ -25,7 +25,7 @@ from .shapes import positive, shown_count
 from .types import F32, DType, Shape, read_type, tensor_type
 
 _F32_OVERFLOW = 3.4028235677973366e38
-"""What lies half a unit above the largest f32: from here on a decimal rounds to infinity."""
+"""Half a unit above the largest f32: from here on a decimal rounds to infinity."""
 HEX_ABOVE = 100
 """Literals of more elements than this print as one hex string."""
 MAX_ELEMENTS = 1 << 26

@@ -38,7 +38,7 @@ MAX_DENSE_ELEMENTS = 1 << 24
 MAX_WIDTH = (1 << 24) - 1
 """The widest integer type, as in MLIR."""
 _DENSE: Any = base(RankedStructure[IntegerType | IndexType | AnyFloat | ComplexType])
-"""What `dense<...>` may be a literal of."""
+"""Types that `dense<...>` may be a literal of."""
 _ONE_NUMBER = re.compile(rf"<-?[\w.+-]{{1,40}}> : {TENSOR}")
 _BLANK = re.compile(r"(?:\s+|//[^\n]*)*")
 

@@ -29,7 +29,7 @@ class CodedOp(IRDLOperation, HasCanonicalizationPatternsInterface, ABC, metaclas
     """An op whose verifier's errors are coded and say which op they are about; xDSL's `canonicalize` has our rewrites of it."""
 
     EXTENSION: ClassVar[str | None] = None
-    """Why the op exists although the specification has no such opcode; None for what it has."""
+    """The reason for an op whose opcode the specification does not have; None for its own opcodes."""
 
     @property
     def opcode(self) -> str:
@@ -79,7 +79,7 @@ class DialectOp(CodedOp, DeclaredOp, ConditionallySpeculatableInterface, ABC):
     """An op of one of our own dialects: properties by codecs, one text form for all."""
 
     CAN_FAIL: ClassVar[bool] = False
-    """Whether the op fails on some inputs, whatever its dtype."""
+    """True if the op fails on some inputs, whatever its dtype."""
 
     @property
     def opcode(self) -> str:

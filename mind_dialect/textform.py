@@ -77,7 +77,7 @@ def _print_types(operands: Sequence[Attribute], results: Sequence[Attribute], pr
 
 
 _TYPES = frozenset({"tensor", "memref", "vector", "f16", "bf16", "f32", "f64", "i1", "i8", "i16", "i32", "i64", "index"})
-"""What a type may begin with, where the colon before it is missing."""
+"""Beginnings of a type, recognized where the colon before it is missing."""
 
 
 def parse_op(cls: type[Op], parser: Parser) -> Op:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -29,8 +30,8 @@ REPLACED_IN_CODE = {
     r"\bbesides?\b": "in addition to, alongside, other than",
 }
 """The same, of the code in `CONVERTED`."""
-NOUN_PHRASES = {"What", "Where", "How", "Whether", "Which", "Those", "When"}
-"""First words of docstrings that describe what code should do: a function's docstring is an imperative, a class's a noun."""
+NOUN_PHRASES = {"What", "Where", "How", "Whether", "Which", "Why", "Those", "When"}
+"""Question words, with which no docstring begins: a function's is an imperative; a class's, or that of a value, a noun."""
 CONVERTED = ("mind_dialect", "passes", "lowering", "runtime", "tools")
 """Packages that use the terms of `REPLACED_IN_CODE`."""
 GENERATED = ("lowering/mind_lowering/native/pool/pool.py",)
@@ -69,9 +70,13 @@ def test_code_uses_the_terms_of_the_field(package: str) -> None:
 
 
 def docstrings(file: Path) -> Iterator[str]:
+    """Yield the docstrings of a module, its classes and functions, and those after assignments."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield ast.get_docstring(node) or ""
+        match node:
+            case ast.Expr(ast.Constant(str(text))):
+                yield inspect.cleandoc(text)
+            case _:
+                pass
 
 
 @pytest.mark.parametrize("package", PACKAGES)

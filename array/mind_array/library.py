@@ -20,7 +20,7 @@ from mind_passes.derivatives.custom import references, rename_references
 from mind_passes.selection import DERIVED
 
 _SUFFIXES = ("", "_grad", "_jvp", "_vmap", "_hvp", "_grad_jvp")
-"""What transformations append to the name of a function."""
+"""Suffixes that transformations append to the name of a function."""
 
 
 class Library:

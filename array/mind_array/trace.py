@@ -63,7 +63,7 @@ class Trace:
         self.library: Library = Library() if parent is None else parent.library
         """The functions that ops name, shared with the parent."""
         self.declared: dict[str, None] = {} if parent is None else parent.declared
-        """What functions of modules that are called declare of sizes, shared with the parent."""
+        """Declarations of sizes of called functions of modules, shared with the parent."""
         self._scalars: dict[Any, SSAValue] = {}
         self._counts: dict[int, int] = {}
 

@@ -49,7 +49,7 @@ class _Rule:
     derivatives: Mapping[str, Derivative | None]
     """By attribute; None where JAX fails to derive the function."""
     order: int
-    """How many rules deep it was met: 0 in a function that was imported, 1 in a rule of that one."""
+    """The nesting depth of rules where it was met: 0 in an imported function, 1 in a rule of that one."""
     varying: Sequence[int] | None = None
     """The operands that the reverse rule returns cotangents for, by number; None for all that can vary."""
 

@@ -53,7 +53,7 @@ class CompiledGraph:
         """The numbers of the results that take cotangents."""
         self.moving = flows.arguments if self.differentiable else ()
         self.saved: tuple[int, ...] = ()
-        """What the backward part takes before the cotangents: positions in constants, arguments and results of the program."""
+        """The inputs of the backward part before the cotangents: positions in constants, arguments and results of the program."""
         if self.moving:
             self.program, self.backward = self._parts()
         else:

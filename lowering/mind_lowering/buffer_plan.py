@@ -66,7 +66,7 @@ class PlannedBuffer:
     sources: tuple[int, ...] = ()
     """The buffers in whose memory it may lie; empty for memory of its own."""
     in_place: bool = False
-    """Whether it was written over what was there."""
+    """True if it was written over what was there."""
 
     @property
     def owns(self) -> bool:

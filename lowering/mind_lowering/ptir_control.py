@@ -88,4 +88,4 @@ CONTROL: Control = {
     ptir.WhileOp: _lower_while,
     ptir.ScanOp: _lower_scan,
 }
-"""What lowers each op with regions."""
+"""The function that lowers each op with regions."""

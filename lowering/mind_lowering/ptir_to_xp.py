@@ -82,7 +82,7 @@ def lowered_function(func: FuncOp, donate: Collection[int] = (), draws: int = 0,
 
 
 MAX_DEPTH = 80
-"""How deep regions may nest: Python nests no more than 100."""
+"""The greatest nesting depth of regions: Python nests no more than 100."""
 
 
 def check_depth(func: FuncOp, backend: str = "numpy") -> None:

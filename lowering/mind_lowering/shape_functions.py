@@ -204,4 +204,4 @@ FUNCTIONS = (
     ),
     *(extremes, count, bounded, refuse, show),
 )
-"""What the printed Python may call."""
+"""Functions that the printed Python may call."""

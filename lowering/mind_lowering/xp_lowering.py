@@ -24,7 +24,7 @@ from .xp.arguments import ITERATIONS, SEED
 from .xp.functions import CHECK, CUSTOM
 
 Control = Mapping[type[Operation], Callable[[Any, Any], None]]
-"""What lowers an op with regions, given the lowering and the op."""
+"""A function that lowers an op with regions, given the lowering and the op."""
 
 
 class Lowering:

@@ -55,7 +55,7 @@ EXTENSION_OPS: tuple[type[CoreOp], ...] = (
     Conv2dBackwardInputOp,
     Conv2dBackwardFilterOp,
 )
-"""What gradients need beyond the specification."""
+"""Ops that gradients need beyond the specification."""
 
 OPS_BY_OPCODE: dict[str, type[CoreOp]] = {op.OPCODE: op for op in (*CORE_OPS, *EXTENSION_OPS)}
 

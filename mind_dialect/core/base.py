@@ -32,7 +32,7 @@ class CoreOp(DialectOp, ABC):
     """From the operands' shapes and the properties to the result's shape."""
     DTYPES: ClassVar[tuple[DType, ...]] = NUMERIC
     COUNTS_FROM_END: ClassVar[bool] = False
-    """Whether the rule takes `negative`, what core-v1.1 allows and core-v1 does not."""
+    """True if the rule takes `negative`, which core-v1.1 allows and core-v1 does not."""
 
     result = result_def(TENSOR)
     traits = traits_def(NoMemoryEffect())

@@ -29,7 +29,7 @@ RELATIONS: dict[str, tuple[Callable[[int, int], bool], Callable[[Facts, Extent, 
     "<=": (operator.le, lambda facts, a, b, source: facts.assume_ge(b, a, source)),
     "<": (operator.lt, lambda facts, a, b, source: facts.assume_ge(b, a + 1, source)),
 }
-"""How sizes are compared, and what is assumed of expressions."""
+"""The comparison of sizes and the assumption about expressions, by sign."""
 
 Relation = tuple[Extent, str, Extent]
 
@@ -41,11 +41,11 @@ class Declaration:
     text: str
     names: tuple[str, ...]
     holds: Callable[[Mapping[str, int]], bool]
-    """Whether sizes of all the names have it; False where an expression has no value for them."""
+    """Predicate of sizes of all the names; False where an expression has no value for them."""
     assume: Callable[[Facts, str], None]
     """Assume it of a source; `Contradiction` as of `Facts`."""
     form: str
-    """What is true of the values of `sides`, in Python, with fields in their places."""
+    """The relation of the values of `sides`, as a Python expression with fields in their places."""
     sides: tuple[Extent, ...]
     relations: Callable[[], list[Relation]]
     """Return the fact as relations that all hold; `TooLarge` where a remainder is beyond the limits."""

@@ -12,7 +12,7 @@ from .facts import Facts
 from .operations import substitute
 
 MAX_NESTING = 6
-"""How many maxima and quotients are looked into, one inside of another."""
+"""The greatest nesting depth of maxima and quotients that are analysed."""
 
 
 def is_nondecreasing(e: Extent, name: str, facts: Facts) -> bool:

@@ -171,7 +171,7 @@ EXTENSION_OPS: tuple[type[PtirOp], ...] = (
     ConvolutionOp,
     FusionOp,
 )
-"""What models need beyond the contract; each op says why in `EXTENSION`."""
+"""Ops that models need beyond the contract; each op says why in `EXTENSION`."""
 
 OPS_BY_OPCODE: dict[str, type[PtirOp]] = {op.OPCODE: op for op in (*PTIR_OPS, *EXTENSION_OPS)}
 

@@ -36,7 +36,7 @@ FUSIBLE: dict[type[Operation], str] = {
     ReduceOp: "reduction",
     DotGeneralOp: "contraction",
 }
-"""What `fuse` puts in a fusion, by the part it plays there."""
+"""Ops that `fuse` puts in a fusion, by the part that they play there."""
 
 TARGETED: dict[type[Operation], str] = {
     **dict.fromkeys((TransposeOp, SliceOp, StridedSliceOp, ReverseOp, PadOp, ConcatOp, TileOp, ExtractPatchesOp), "map"),
@@ -45,7 +45,7 @@ TARGETED: dict[type[Operation], str] = {
     **dict.fromkeys((CumulativeSumOp, CumulativeOp, ScatterAddOp, ScatterReduceOp, SegmentReduceOp, ReduceWindowOp), "whole"),
     ConvolutionOp: "contraction",
 }
-"""What else may stand in a fusion: a target puts it there whose kernels can do it."""
+"""Further ops that may be in a fusion: a target whose kernels compute them puts them there."""
 
 CONTRACTIONS: dict[str | None, int] = {
     **{None: 1, "softmax": 0, "gelu": 0, "gelu_tanh": 0, "rms_norm": 0},
@@ -53,7 +53,7 @@ CONTRACTIONS: dict[str | None, int] = {
     "attention_gradient": 4,
     "window_extremes_gradient": 0,
 }
-"""How many contractions a fusion of each pattern may hold. A pattern says what the body as a whole is; the body says it too."""
+"""The number of contractions that a fusion of each pattern may hold. A pattern names what the whole body computes."""
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth")
 _LIMITS = ("no contraction", "at most one contraction", *(f"at most {n} contractions" for n in ("two", "three", "four")))

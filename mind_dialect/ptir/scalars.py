@@ -17,7 +17,7 @@ class ScalarFunction:
     """An elementwise op; a name is None where the op is no function of that name alone."""
 
     dtypes: DTypes
-    """What the first operand may be."""
+    """Kinds of dtypes that the first operand may have."""
     array: str | None = None
     """The function of NumPy and CuPy, for the dtypes that they have."""
     mlir: str | None = None
@@ -27,7 +27,7 @@ class ScalarFunction:
     cuda: str | None = None
     """The function of `mind.cuh`, where it is not the opcode."""
     library: bool = False
-    """Whether native code calls the function of the C library that has the opcode as its name."""
+    """True if native code calls the function of the C library that has the opcode as its name."""
     instructions: int = 1
     """About how many instructions of native code it is for one vector."""
 

@@ -22,7 +22,7 @@ SCATTER_DIMS = (
     *("update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims"),
     *("scatter_dims_to_operand_dims", "index_vector_dim"),
 )
-"""Those of a scatter, which stand for the same in the same order."""
+"""Properties of a scatter, with the same meaning in the same order."""
 
 
 @irdl_op_definition

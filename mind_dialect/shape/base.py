@@ -34,9 +34,9 @@ class ShapeOp(CodedOp, ABC):
     PARENTS: ClassVar[tuple[str, ...]] = ()
     """The ops in whose regions this one may stand; none named: anywhere."""
     MIN_OPERANDS: ClassVar[int] = 0
-    """How many operands a variadic op needs at least."""
+    """The least number of operands of a variadic op."""
     INFERS: ClassVar[bool] = False
-    """Whether stated result types must agree with the inferred ones, as where upstream infers them."""
+    """True if stated result types must agree with the inferred ones, as where upstream infers them."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ class MeetingOp(ShapeOp, ABC):
 
     INFERS: ClassVar = True
     ONE_TYPE: ClassVar[bool]
-    """Whether equal types are printed once."""
+    """True if equal types are printed once."""
     arg0 = operand_def(SHAPE_LIKE)
     arg1 = operand_def(SHAPE_LIKE)
     error = opt_prop_def(AnyAttr())

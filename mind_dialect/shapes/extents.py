@@ -9,7 +9,7 @@ from ..errors import MindError, brief, error
 
 Shape = tuple[int, ...]
 MAX_EXTENT = (1 << 63) - 1
-"""What MLIR and NumPy can hold."""
+"""The greatest extent that MLIR and NumPy can hold."""
 
 
 def positive(shape: Sequence[int]) -> Shape:

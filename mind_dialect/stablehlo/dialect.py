@@ -161,7 +161,7 @@ Sdy = _dialect("sdy", SDY_NAMES)
 Mhlo = _dialect("mhlo", ())
 Quant = _dialect("quant", ())
 Torch = _dialect("torch", ("symbolic_int", "bind_symbolic_shape"))
-"""What torch-mlir keeps of its dialect next to StableHLO: symbols of sizes, and what dimensions they bind."""
+"""Ops of its own that torch-mlir keeps next to StableHLO: symbols of sizes, and the dimensions that they bind."""
 
 DIALECTS: dict[str, Dialect] = {d.name: d for d in (Stablehlo, Chlo, Sdy, Mhlo, Quant)}
 OP_TYPES: dict[str, type[Operation]] = {op.name: op for d in (Stablehlo, Chlo, Sdy) for op in d.operations}

@@ -285,4 +285,4 @@ TORCH_FORMS: dict[str, Callable[[Syntax], Operation]] = {
     "torch.symbolic_int": _symbolic_int,
     "torch.bind_symbolic_shape": _bind_symbolic_shape,
 }
-"""Those of `Torch`, which is read and not converted."""
+"""Forms of the ops of `Torch`, which is read and not converted."""

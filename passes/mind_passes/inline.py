@@ -41,7 +41,7 @@ class Inlined:
     callees: list[FuncOp]
     """The functions that were called, each once."""
     values: dict[SSAValue, SSAValue]
-    """What each value of the function is in the copy."""
+    """The value in the copy for each value of the function."""
 
 
 def inline_calls(func: FuncOp, *, keep_rules: bool = False) -> dict[SSAValue, SSAValue]:
@@ -119,7 +119,7 @@ class _Copier:
         self.taken = dict.fromkeys(callees.names(root))
         self.late: list[tuple[Operation, Operation, _Instance]] = []
         self.declared: list[str] = []
-        """What called functions declare of sizes, in names of this one."""
+        """Declarations of sizes of called functions, in names of this one."""
 
     def function(self, func: FuncOp) -> FuncOp:
         """The copy of `func`."""

@@ -19,7 +19,7 @@ from .derivatives.custom import references
 DERIVED = ("mind.grad_of", "mind.jvp_of", "mind.vmap_of")
 """The attributes of a function that was derived from another: each names the function it was derived from."""
 Accepts = Callable[[FuncOp], bool]
-"""Whether a transformation is for a function."""
+"""Predicate of the functions that a transformation is applied to."""
 
 
 def is_ptir(func: FuncOp) -> bool:

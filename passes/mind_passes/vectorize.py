@@ -40,7 +40,7 @@ from .working_copy import working_copy
 VMAP_OF = "mind.vmap_of"
 """On `@f_vmap`: the function that it is for a batch."""
 MAX_DEPTH = 80
-"""How deep regions may nest."""
+"""The greatest nesting depth of regions."""
 RANDOMNESS = ("same", "different")
 
 Axes = tuple[int | str | None, ...]

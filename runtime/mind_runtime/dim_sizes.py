@@ -26,7 +26,7 @@ class DimSizes:
         self.first = {name: (i, d) for i, d, name in reversed(self._named)}
         """The input and the dimension where each name is first."""
         self.are_computed = bool(self._computed) or any(declaration.divides for declaration in declared)
-        """Whether sizes are compared with some that are computed of others."""
+        """True if sizes are compared with some that are computed from others."""
 
     def of(self, shapes: Sequence[Sequence[int]]) -> dict[str, int]:
         """Return the sizes by name; E8001 for equal names with different sizes, E8010 for sizes that break a declaration."""

@@ -56,7 +56,7 @@ class Executor:
     options: Callable[[Mapping[str, Any]], Any] | None = None
     arguments: frozenset[str] = frozenset()
     checks: bool = True
-    """Whether runs reject indices out of range and integer divisions by zero in our codes, as all executors of ours do."""
+    """True if runs reject indices out of range and integer divisions by zero with our codes, as all of our executors do."""
 
 
 def _native_program(request: Request) -> Program:

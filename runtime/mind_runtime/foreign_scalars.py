@@ -79,7 +79,7 @@ def _run_assert(_functions: InterpreterFunctions, _interpreter: Interpreter, op:
 
 
 ADDED: Mapping[type[Operation], Any] = {**dict.fromkeys((*_SIGNED, *_UNSIGNED), _run_binary), cf.AssertOp: _run_assert}
-"""What is added where it is missing."""
+"""Implementations that are added where the interpreter has none."""
 
 
 def register_missing(interpreter: Interpreter) -> None:

@@ -55,7 +55,7 @@ class CupyProgram(Program):
         self.symbols: dict[str, str] = {}
         """The names of kernels in CUDA, by those in Python."""
         self.runner: CudaRunner | None = None
-        """What runs the plan; None where there is none, for which `unplanned` is the reason."""
+        """The runner of the plan; None where there is none, for which `unplanned` is the reason."""
         self.unplanned: str | None = None
         self._machine = machine_of(kernels.device)
         self._origin: dict[Operation, Operation | None] = dict(zip(made.func.body.block.walk(), made.origins, strict=True))

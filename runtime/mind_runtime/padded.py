@@ -69,7 +69,7 @@ class PaddedPrograms:
         self._begun = False
         self._refused: set[Shapes] = set()
         self.reason = ""
-        """Why there are none."""
+        """The reason why there are none."""
 
     def account(self, account: Account[Any], limits: Specialization) -> tuple[Account[Any] | None, bool]:
         """Return the account of the class of some sizes, if there is one, and whether sizes are to wait for their class."""

@@ -58,7 +58,7 @@ class Program:
     classes: PaddedPrograms | None = None
     """The programs for classes of sizes of a dynamic one, on targets that have them."""
     compiles_in_background = True
-    """Whether another thread than that of a call may compile for sizes."""
+    """True if another thread than that of a call may compile for sizes."""
 
     def __init__(self, func: FuncOp, body: Body, origins: Sequence[Operation | None], donated: Collection[int], limit: int):
         names = input_names(func)
@@ -79,7 +79,7 @@ class Program:
         self._dynamic = bool(self._open)
         self._dims = DimSizes(self.name, self.inputs, declarations_of(func))
         self._first = {name: (self._open.index(i), d) for name, (i, d) in self._dims.first.items()}
-        """Where each name is first: the number among the open inputs, and the dimension."""
+        """The first place of each name: the number among the open inputs, and the dimension."""
         self._guard = Guard(func) if self._dynamic and not is_lowered(func) else None
 
     @property

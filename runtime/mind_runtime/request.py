@@ -27,9 +27,9 @@ class Request:
     memory_limit: int | None = None
     """In bytes; None if none is set."""
     options: Any = None
-    """What `Executor.options` made of the words in braces."""
+    """The words in braces as parsed by `Executor.options`."""
     arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Those of `threads`, `mesh`, `shardings` and `specialize` that were given, all of which the executor takes."""
+    """The given ones of `threads`, `mesh`, `shardings` and `specialize`, all of which the executor takes."""
 
     @property
     def host_limit(self) -> int:

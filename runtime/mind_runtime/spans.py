@@ -36,7 +36,7 @@ class Span:
     locations: tuple[str, ...] = ()
     """Source locations of the ops that the step comes from."""
     runs: int = 1
-    """How often the step ran, in a loop for example; the other numbers are those of all its runs."""
+    """The number of runs of the step, in a loop for example; the other numbers are those of all its runs."""
 
 
 @dataclass(frozen=True)

@@ -25,15 +25,15 @@ class Specialization:
     """
 
     max_programs: int = 64
-    """How many programs are kept."""
+    """The number of programs that are kept."""
     max_bytes: int = 1 << 30
-    """How many bytes they may take: code, constants, packed weights and memory for temporaries."""
+    """The bytes that they may take: code, constants, packed weights and memory for temporaries."""
     compile_share: float = 0.5
     """The share of the time since the first call that may go into compiling."""
     background: bool = True
-    """Whether to compile while calls go on, as far as the target can; else within a call."""
+    """True to compile while calls go on, as far as the target can; else within a call."""
     eager: bool = False
-    """Whether to compile within the first call with a size, up to the limits of programs and bytes, and to evict nothing."""
+    """True to compile within the first call with a size, up to the limits of programs and bytes, and to evict nothing."""
 
     @staticmethod
     def of(given: object) -> Specialization:

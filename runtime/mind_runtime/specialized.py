@@ -34,7 +34,7 @@ TIMED = 8
 MARGIN = 1.5
 """A program is evicted only for one that is expected to gain this many times as much per byte."""
 FIRST_BYTES = 1 << 16
-"""What a program is expected to take before any was compiled."""
+"""The bytes that a program is expected to take before any was compiled."""
 
 
 class SizeState(Enum):
@@ -104,7 +104,7 @@ class Account(Generic[T]):
         self.calls = self.now = self.before = self.timed = self.bytes = 0
         self.lost = 0.0
         self.factor = 1
-        """How many times the expected time to compile has to be lost."""
+        """The loss after which a size is compiled for, in multiples of the expected time to compile."""
         self.general = self.special = float("inf")
         """Seconds of the fastest call in either program."""
         self.unpadded = float("inf")
@@ -151,7 +151,7 @@ class Specialized(Generic[T]):
         self._pending: Account[T] | None = None
         self._calls = self._window = 0
         self.shares_with: Specialized[T] | None = None
-        """What shares the time for compiling."""
+        """Other programs with which these share the time for compiling."""
         self.dropped: Callable[[], None] = lambda: None
         """Called when a program is dropped, so that nothing else goes on to run it."""
 

@@ -43,7 +43,7 @@ SAFETENSORS = {
 }
 """The contract's names of dtypes that safetensors files have."""
 WIDENED = {"f64": ("f32", "f16", "bf16"), "f32": ("f16", "bf16")}
-"""What else a file may hold for a dtype: floats whose widening loses nothing."""
+"""Further dtypes that a file may hold for a dtype: floats whose widening loses nothing."""
 INDEX = ".index.json"
 _CONTRACT = {array: name for name, array in ARRAY_NAMES.items()}
 _UNREADABLE = (

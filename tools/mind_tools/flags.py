@@ -108,7 +108,7 @@ OF_MLIR_OPT = {
     "load-dialect-plugin": "an entry point of the group xdsl.universe",
     "run-reproducer": "the command line at the head of the file",
 }
-"""What options of mlir-opt, without `--mlir-`, are called here."""
+"""Counterparts here of options of mlir-opt, whose names are without `--mlir-`."""
 SPELLINGS = {
     **{
         f"--mlir-{name}": f"--{name}"

@@ -33,19 +33,19 @@ READERS: dict[str, tuple[str, str]] = {
     "ptir-text": ("mind_translate.ptir_text", "parse_ptir_text"),
     "stablehlo": ("mind_translate.stablehlo", "read_stablehlo"),
 }
-"""Where the function is that reads a text, given the text and the name of its file; MLIR text is read here."""
+"""The module and name of the function that reads a text, given the text and the name of its file; MLIR text is read here."""
 IS_MLIR = frozenset({"stablehlo"})
 """The forms that are MLIR text, whose ops have locations."""
 BINARY_READERS: dict[str, tuple[str, str]] = {"onnx": ("mind_translate.onnx", "read_onnx")}
-"""Where the function is that reads bytes, given them and the name of their file."""
+"""The module and name of the function that reads bytes, given them and the name of their file."""
 ORIGINALS: dict[str, tuple[str, str]] = {
     "pt2": ("mind_tools.originals", "original_torch"),
     "jaxexport": ("mind_tools.originals", "original_jax"),
 }
 """
-Where the function is that reads a file that another system wrote and runs, given its path: `torch.export.save`, `jax.export`.
+The module and name of the function that reads a file of another system, given its path, so that this system runs it.
 
-The names of the forms are the files' suffixes.
+The files are those of `torch.export.save` and `jax.export`; the names of the forms are their suffixes.
 """
 STATE_A_VERSION = frozenset({"ptir-json", "ptir-text"})
 """The forms that state a version of the contract, which `lenient` lets be missing."""
@@ -54,7 +54,7 @@ SUFFIXES: dict[str, str] = {"coreir": "core-ir", "json": "ptir-json", "mlirbc": 
 
 
 BYTECODE = b"ML\xefR"
-"""How MLIR bytecode begins, StableHLO's portable artifacts included."""
+"""The first bytes of MLIR bytecode, StableHLO's portable artifacts included."""
 
 
 def text_of(data: bytes, name: str, byte_offset: int = 0) -> str:

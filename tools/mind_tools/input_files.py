@@ -33,7 +33,7 @@ _UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error),
     *(tokenize.TokenError, SyntaxError),  # NumPy tokenizes headers that Python 2 may have written, and parses descriptions
 )
-"""What readers raise for the bytes of a file."""
+"""Exceptions that readers raise for the bytes of a file."""
 _HEADERS: dict[tuple[int, int], Callable[[IO[bytes]], tuple[tuple[int, ...], bool, np.dtype[Any]]]] = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,

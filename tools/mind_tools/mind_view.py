@@ -42,7 +42,7 @@ _SHOWN = frozenset(
         *("function", "executor", "size", "profile"),
     }
 )
-"""What this tool has of the options of mind-opt, and its own."""
+"""The options of mind-opt that this tool has, and its own."""
 
 
 class MindViewMain(Recording):

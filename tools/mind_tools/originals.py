@@ -41,7 +41,7 @@ class Original:
     system: str
     run: Callable[[FuncOp], Run]
     comparable: Callable[[Operation], bool] | None = None
-    """Which ops have a value of the model as their result; None if the model runs as a whole only."""
+    """Predicate of the ops whose results are values of the model; None if the model runs as a whole only."""
     weights: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The arrays of inputs that the model holds itself."""
     adjoints: Adjoints | None = None
@@ -49,7 +49,7 @@ class Original:
     differentiable: Container[int] | None = None
     """The positions of the results that these are of; None for all."""
     no_adjoints: str = ""
-    """Why it has no gradients, if it has none."""
+    """The reason why it has no gradients, if it has none."""
 
     def executor(self) -> Any:
         """Return the executor that runs the model."""

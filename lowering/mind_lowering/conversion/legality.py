@@ -25,7 +25,7 @@ from mind_dialect.types import DType
 from .walk import Event, OpPlace, WalkStep, steps
 
 STRUCTURE: frozenset[type[Operation]] = frozenset({FuncOp, ReturnOp, YieldOp})
-"""What every program is made of; always allowed."""
+"""Ops that every program is made of; always allowed."""
 SHOWN = 20
 """So many diagnostics are written out in an error; its context holds all."""
 

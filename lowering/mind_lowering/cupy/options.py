@@ -27,7 +27,7 @@ class CupyOptions:
     tf32: bool = False
     """Products of f32 may round their operands to 10 bits, for tensor cores."""
     graph: bool = True
-    """Whether what can be is captured as CUDA graphs."""
+    """True if sections that can be captured become CUDA graphs."""
 
     @staticmethod
     def of(words: Mapping[str, Any]) -> CupyOptions:

@@ -1,4 +1,4 @@
-"""Why ops run as calls of the array library and not in kernels of ours: what `--explain` says of them."""
+"""Reasons why ops run as calls of the array library and not in our kernels, which `--explain` prints."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def is_staged(op: PtirOp) -> bool:
 
 
 def reason(op: PtirOp) -> str:
-    """Why an op that stands alone is a call."""
+    """Return the reason why an op outside of fusions is a call."""
     if isinstance(kept := op.attributes.get(KEPT), StringAttr):
         return f"{LIBRARY[type(op)]}, and weights are stored for a gradient: {kept.data}"
     if type(op) in LIBRARY:

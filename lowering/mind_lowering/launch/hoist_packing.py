@@ -66,7 +66,7 @@ class _Hoisting:
         self.top, self.left = func.body.block, budget
         self.prepack = next((op for op in self.top.ops if isinstance(op, PrepackOp)), None)
         self.kept = sum(isinstance(op, AllocOp) and op.kind is Space.KEPT for op in self.top.ops)
-        """How many allocations are kept between calls."""
+        """The number of allocations that are kept between calls."""
         self.writes: dict[Operation, set[SSAValue]] = {}
         """Of each loop, what it writes to."""
         self.known: dict[tuple[Operation | None, int, tuple[SSAValue, ...], tuple[Attribute, ...]], KernelOp] = {}

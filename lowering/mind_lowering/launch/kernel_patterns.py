@@ -47,7 +47,7 @@ class Pattern(Protocol):
 
 
 Rejections = Sequence[tuple[str, Rejection]]
-"""Why rows, each by its name, do not take an op, in the order of the table."""
+"""Reasons why rows, each by its name, do not take an op, in the order of the table."""
 
 Row = TypeVar("Row", bound=Pattern)
 

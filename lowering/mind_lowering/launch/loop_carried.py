@@ -105,7 +105,7 @@ class _Placement:
         self.left: list[int] = []
         """The carries that are read where they were left."""
         self.rotated: dict[int, SSAValue] = {}
-        """What the carries that rotate are next: another carry, or an allocation."""
+        """Next values of the carries that rotate: another carry, or an allocation."""
 
     def run(self) -> None:
         """Decide and rewrite, unless the loop is not of the form."""

@@ -35,7 +35,7 @@ class RegionUses:
     inner: set[SSAValue] = field(default_factory=set[SSAValue])
     """The memory that is allocated, and the results of loops, in the loop."""
     passed: dict[SSAValue, frozenset[SSAValue]] = field(default_factory=dict[SSAValue, frozenset[SSAValue]])
-    """What control flow passes on, and where to: the memory that each may be."""
+    """Values that control flow passes on, with the memory that each may be."""
     count: int = 0
 
     def memory(self, value: SSAValue) -> SSAValue:

@@ -38,7 +38,7 @@ def uncomputed_members(fusion: ptir.FusionOp, host: TargetInfo) -> str | None:
 
 
 def why_not(op: PtirOp, host: TargetInfo) -> str | None:
-    """Why a group cannot hold an op."""
+    """Return the reason why a group cannot hold an op."""
     dtypes = [read_type(v.type).dtype for v in (*op.operands, *op.results)]
     if isinstance(op, ptir.ReduceOp):
         dtypes.append(total := accumulator(op))

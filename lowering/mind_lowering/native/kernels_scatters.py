@@ -27,7 +27,7 @@ from .target_info import TargetInfo
 from .views import Use, View, filled, indices, whole
 
 _SEGMENTS = {"sum": "add", "max": "max"}
-"""How rows of a segment are combined, by the kind of the op."""
+"""The operation that combines the rows of a segment, by the kind of the op."""
 _COMBINE: Mapping[str, type[PtirOp]] = {"add": ptir.AddOp, "max": ptir.MaximumOp, "min": ptir.MinimumOp}
 """The ops that combine two arrays as a kind of scatter does."""
 BANKS = 4

@@ -102,7 +102,7 @@ class NativePlan(Values, ABC):
     packings: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
     """The number of each packing, by all that its contents depend on."""
     demanded: Demanded = field(default_factory=Demanded)
-    """How much of each value results depend on."""
+    """The part of each value that results depend on."""
     unlimited: list[str] = field(default_factory=list[str])
     """Of a function some of whose results are read up to a size: each kernel that no size limits, and why."""
     choices: list[tuple[PtirOp, Chosen]] = field(default_factory=list[tuple[PtirOp, Chosen]])

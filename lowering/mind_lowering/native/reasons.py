@@ -1,4 +1,4 @@
-"""Why something is not done here: the reasons that `explain` gives."""
+"""The reasons that `explain` gives for ops without a native kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .target_info import TargetInfo, computes
 
 
 def rounded_each_step(kind: str, total: PtirDType) -> str | None:
-    """Why a sum or product that is rounded after every step is not done here."""
+    """Return the reason why a sum or product that is rounded after every step has no kernel."""
     return f"accumulates in {total}, rounded after every step" if kind in ("sum", "prod") and total in (F16, BF16) else None
 
 
@@ -22,7 +22,7 @@ def not_computed(op: Operation, host: TargetInfo) -> str | None:
 
 
 def unsupported(dtypes: list[PtirDType], host: TargetInfo) -> str | None:
-    """Why some dtypes cannot be computed in here."""
+    """Return the reason why some dtypes cannot be computed in."""
     for dtype in dtypes:
         if not computes(dtype, host):
             return f"kernels do not support {dtype}"

@@ -74,7 +74,7 @@ _WIDENED: tuple[tuple[str, str, str, int, str], ...] = (
 )
 
 ARRAY_NAMES: dict[str, str] = {name: array for name, array, *_ in (*_NATIVE, *_WIDENED)}
-"""What arrays call the dtypes, by the contract's names."""
+"""Names of the dtypes in arrays, by the contract's names."""
 NATIVE: frozenset[str] = frozenset(name for name, *_ in _NATIVE)
 """The dtypes that arrays compute in themselves."""
 

@@ -43,7 +43,7 @@ REFUSED: Mapping[type[PtirOp], str] = {
 
 
 def refusal(op: Operation, in_range: bool) -> str | None:
-    """Why an op is not legal, if it is not. `in_range` promises indices in range and integer divisors other than 0."""
+    """Return the reason why an op is not legal. `in_range` promises indices in range and integer divisors other than 0."""
     if isinstance(op, PtirOp) and type(op) in REFUSED:
         return f"operation {op.name} is not allowed: {REFUSED[type(op)]}"
     if isinstance(op, ptir.TakeOp | ptir.GatherOp) and not in_range:

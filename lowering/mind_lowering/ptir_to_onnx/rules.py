@@ -262,7 +262,7 @@ CONDITIONS: Mapping[type[PtirOp], Callable[[Any], str | None]] = {
     ptir.DotGeneralOp: _dot_condition,
     ptir.ReduceOp: reductions.condition,
 }
-"""Why an op with a rule has none for its properties, if so."""
+"""Reasons why an op with a rule has none for some of its properties."""
 
 
 def is_computed(op: Operation) -> bool:

@@ -44,7 +44,7 @@ class StablehloFunction:
 
     func: FuncOp
     takes_seed: bool
-    """Whether its last input is `SEED`."""
+    """True if its last input is `SEED`."""
     sites: tuple[Operation, ...] | None
     """
     With checks, the ops of the program that may be wrong at run time; None without, and where there are none.

@@ -39,7 +39,7 @@ MOST_TRANSFORMED = 3
 
 
 def refusal(op: Operation) -> str | None:
-    """Why an op is not legal, if it is not."""
+    """Return the reason why an op is not legal, if it is not."""
     if isinstance(op, ptir.CustomCallOp) and op.values()["target"] in LINALG:
         return None
     if isinstance(op, PtirOp) and type(op) in REFUSED:
@@ -50,7 +50,7 @@ def refusal(op: Operation) -> str | None:
 
 
 def dynamic_refusal(op: Operation) -> str | None:
-    """Why an op is not legal where dimensions may have names, if it is not."""
+    """Return the reason why an op is not legal where dimensions may have names, if it is not."""
     if (found := refusal(op)) is not None or not isinstance(op, PtirOp) or isinstance(op, ptir.YieldOp):
         return found
     if isinstance(op, ptir.CustomCallOp):

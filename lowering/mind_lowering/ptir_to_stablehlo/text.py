@@ -29,11 +29,11 @@ class StablehloProgram:
 
     text: str
     inputs: tuple[TensorSpec, ...]
-    """Those of the program."""
+    """Inputs of the program."""
     outputs: tuple[TensorSpec, ...]
-    """Those of the program."""
+    """Outputs of the program."""
     takes_seed: bool
-    """Whether one more input follows: the two words of the seed, ui32, the low one first."""
+    """True if one more input follows: the two words of the seed, ui32, the low one first."""
     sites: tuple[Operation, ...] | None
     """With checks, the ops that may be wrong, if any; one more result, an si32, says which was first, as in `Converted`."""
 

@@ -40,7 +40,7 @@ RESULTS_ATTRIBUTE = "mind.results"
 MAX_OPS = 1 << 17
 """The regions of all `reduce` of a function together may come to so many ops."""
 MAX_DEPTH = 100
-"""How deep regions may nest."""
+"""The greatest nesting depth of regions."""
 
 
 def is_of_shapes(type: Attribute) -> bool:

@@ -28,7 +28,7 @@ from .numbers import VALID, Check, Number, Numbers, Truth
 
 
 class Refused(Exception):
-    """Why an op has no lowering."""
+    """An op has no lowering, for the reason in the message."""
 
 
 class SizeOperand(NamedTuple):

@@ -26,7 +26,7 @@ ARRAY_NAMES: dict[str, str] = {
     **{f"{sign}i{bits}": f"{'u' * (sign == 'u')}int{bits}" for sign in "su" for bits in (8, 16, 32, 64)},
     **{"f32": "float32", "f64": "float64", "cf32": "complex64", "cf64": "complex128"},
 }
-"""What the array namespace calls the dtypes that it computes in itself."""
+"""Names in the array namespace of the dtypes that it computes in itself."""
 
 
 class Seed:

@@ -51,13 +51,13 @@ A transpose counts as a part: it is not in row-major order. So does an iota, whi
 """
 
 IN_PLACE = frozenset(f"xp.{name}" for name in (*UFUNCS.values(), "divide", "fmod"))
-"""Those that can put their result into the memory of an operand: elementwise, each element read before it is written."""
+"""Functions that can put their result into the memory of an operand: elementwise, each element read before it is written."""
 
 UPDATES = {f"k.{name}": f"k.{name}_into" for name in _UPDATES}
-"""Those that update a copy of their first operand, and the form of each that works in its memory."""
+"""Functions that update a copy of their first operand, and the form of each that works in its memory."""
 
 REPEATING = frozenset({"k.broadcast_to", "k.iota"})
-"""Those of whose results several elements may share a place."""
+"""Functions in whose results several elements may share an address."""
 
 ROW_MAJOR_RESULTS = frozenset(
     {

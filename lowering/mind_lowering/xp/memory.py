@@ -33,7 +33,7 @@ class Memory:
     """Memory that values may share; where control flow leaves open which of several a value has, they become one."""
 
     writable: bool = True
-    """Whether the function may write to it: neither an input's nor a constant's."""
+    """True if the function may write to it: neither an input's nor a constant's."""
     carries: dict[LoopCarry, None] = field(default_factory=dict[LoopCarry, None])
     """The values of enclosing loops whose memory this may be."""
     uses: list[int] = field(default_factory=list[int])

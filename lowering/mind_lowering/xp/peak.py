@@ -40,7 +40,7 @@ class Meter:
         self.owner: dict[SSAValue, SSAValue | None] = {}
         self.users: dict[SSAValue, int] = {}
         self.strided: set[SSAValue] = set()
-        """What may not be in row-major order: views, and what NumPy makes of them. To reshape it takes a copy."""
+        """Values that may not be in row-major order: views, and what NumPy computes from them. To reshape them takes a copy."""
         self.log: list[tuple[SSAValue, int]] = []
         self.live, self.need = 0, Need(0, None)
         self.block(block)

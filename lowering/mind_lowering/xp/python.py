@@ -59,7 +59,7 @@ class PythonSource:
     lines: tuple[int, ...]
     """For each line of the text the number of the op it runs, in the order of a walk, or -1."""
     draws: bool
-    """Whether it draws random numbers, and so takes a seed."""
+    """True if it generates random numbers, and so takes a seed."""
 
     def printed_constants(self) -> str:
         """The constants as Python, one line each."""
@@ -80,7 +80,7 @@ def python_source(func: FuncOp, scope: PythonNames | None = None, kernel: Kernel
 
 
 MAX_LOOPS = 18
-"""How deep loops may nest: Python nests no more than 20."""
+"""The greatest nesting depth of loops: Python nests no more than 20."""
 
 
 class _Writer:

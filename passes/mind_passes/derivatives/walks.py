@@ -141,7 +141,7 @@ class Reverse:
     def __init__(self, block: Block, algebra: Algebra, flows: Flows, *, verified: bool = True):
         self.block, self.algebra, self.flows = block, algebra, flows
         self.verified = verified
-        """Whether the ops are known to be well-formed, so that a misfit is a wrong rule."""
+        """True if the ops are known to be well-formed, so that a misfit is a wrong rule."""
         self.varied: set[SSAValue] = set()
         """The values whose adjoints are wanted; set before the walk, and by rules for the ops they add."""
         self.adjoints: dict[SSAValue, SSAValue] = {}

@@ -38,7 +38,7 @@ class Group:
     products: int = 0
     reductions: int = 0
     is_open: bool = True
-    """Whether it may hold further ops."""
+    """True if it may hold further ops."""
     merged: Group | None = None
     """The group that took this one in."""
 

@@ -87,7 +87,7 @@ class _Merging:
     siblings: bool
     may_fit: Fitting | None
     bodies: dict[FusionOp, tuple[int, set[type[Operation]]]] = field(default_factory=dict)
-    """How many ops the body of a fusion has, and of which classes."""
+    """The number of ops in the body of each fusion, and their classes."""
     place: dict[Operation, int] = field(init=False)
     makers: list[set[int]] = field(init=False)
     """Of each place, what makes the operands of the op there, by identity: hashes of ops are slow."""

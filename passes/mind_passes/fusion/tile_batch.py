@@ -52,7 +52,7 @@ STEP_BYTES = 200 << 10
 MOST_COUNTS = 8
 """Numbers of examples that are tried, at most."""
 _VIEWS = (ptir.TransposeOp, ptir.ReshapeOp, ptir.BroadcastToOp, ptir.ConstantOp, ptir.IotaOp)
-"""What each iteration makes for itself."""
+"""Ops that each iteration computes for itself."""
 
 
 @dataclass(frozen=True)
@@ -188,9 +188,9 @@ class _Loop:
         self.block, self.region, self.parts = block, region, region.parts
         self.body = Block()
         self.wholes: list[SSAValue] = []
-        """What each part needs as a whole: the first arguments of the body."""
+        """Values that each part reads as a whole: the first arguments of the body."""
         self.scanned: list[SSAValue] = []
-        """What each part takes a part of: the other arguments."""
+        """Values that each part reads a slice of: the other arguments."""
         self.inner: dict[tuple[SSAValue, bool], SSAValue] = {}
         """Values in the body, by the value outside and whether they are a part of it."""
 

@@ -66,9 +66,9 @@ class _BlockFrame:
     contents: list[int] = field(default_factory=list[int])
     """The numbers of the ops that stayed."""
     added: list[int] = field(default_factory=list[int])
-    """What is out of reach once the block is left."""
+    """Numbers that are out of scope after the block."""
     unique: bool = False
-    """Whether the block holds what is equal to nothing."""
+    """True if the block holds ops that are equal to no other."""
 
 
 class _Elimination:

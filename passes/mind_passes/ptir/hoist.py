@@ -68,11 +68,11 @@ class _Origin:
     """The computation, before the loop, of a value of a region."""
 
     sliced: bool
-    """Whether it depends on a slice of a scanned input."""
+    """True if it depends on a slice of a scanned input."""
     leaf: int
     """The bytes of the largest argument it is computed from, per iteration."""
     heavy: bool
-    """Whether it holds more than elementwise work; of what is sliced, a product with an invariant operand."""
+    """True if it holds more than elementwise work; of sliced inputs, a product with an invariant operand."""
 
 
 _CONSTANT = _Origin(False, 0, False)

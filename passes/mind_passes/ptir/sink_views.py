@@ -80,7 +80,7 @@ class _Between:
     source: Shape = ()
     """The shape of what is viewed."""
     dies: bool = False
-    """Whether a view has no use left."""
+    """True if a view has no use left."""
 
 
 def _uses(value: SSAValue) -> int:

@@ -30,7 +30,7 @@ QUESTIONS: Mapping[type[Operation], tuple[type[shape.ShapeOp], str]] = {
     shape.CstrBroadcastableOp: (shape.IsBroadcastableOp, "required broadcastable shapes"),
     shape.CstrEqOp: (shape.ShapeEqOp, "required equal shapes"),
 }
-"""What a constraint asks, and what is said where the answer is no."""
+"""The condition of a constraint, and the message for one that does not hold."""
 
 
 def remove_constraints(module: ModuleOp) -> None:

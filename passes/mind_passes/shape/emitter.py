@@ -38,7 +38,7 @@ from .emitted import CODE_ATTRIBUTE, CODES, OP_ATTRIBUTE, WORDING_ATTRIBUTE, Fau
 MAX_IMPLIED, MAX_NEAR = 64, 8
 """So many constraints are compared with one another, each with so many others that have a name of its."""
 RELATIONS = {"eq": 0, "ne": 1, "lt": 2, "le": 3, "gt": 4, "ge": 5}
-"""What two numbers may have to be to each other, by the number of the predicate of `arith.cmpi`."""
+"""Comparisons of two numbers, by the number of the predicate of `arith.cmpi`."""
 
 
 class Emitter:
@@ -47,14 +47,14 @@ class Emitter:
     def __init__(self, block: Block, facts: Facts = NO_FACTS):
         self.block = block
         self.sizes = SizeFacts(facts, self.of)
-        """What holds of sizes after what was emitted so far."""
+        """Facts about sizes that hold after the ops emitted so far."""
         self.anchor: Operation | None = None
         self.source: Operation | None = None
         self.label = ""
         self.names: dict[str, SSAValue] = {}
         """The extents that names of dimensions and expressions of them stand for."""
         self.recorder = Recorder()
-        """What the rule of an op leaves open."""
+        """Sizes that the rule of an op leaves open."""
         self.faults: list[Fault] = []
         self.made: list[Operation] = []
         self._known: dict[SSAValue, Value] = {}

@@ -119,7 +119,7 @@ OF_NOTHING: Mapping[type[Operation], Callable[[Attribute], Operation] | None] = 
     sh.IsBroadcastableOp: _truth,
     sh.AnyOp: None,
 }
-"""What the ops come to that take any number of operands, none included, when they have none; None for nothing at all."""
+"""Results of variadic ops without operands; None for an op that gives nothing then."""
 
 
 def _of_nothing(op: Operation) -> Operation | None:

@@ -38,7 +38,7 @@ from ..ptir.building import constant, spec_of
 from .known_sizes import KnownSizes, known_sizes
 
 ARITHMETIC = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.FloorDivSIOp, arith.MaxSIOp)
-"""What the operations on sizes are on indices, in the order of `Algebra`."""
+"""Operations on indices for those on sizes, in the order of `Algebra`."""
 
 
 def resolve(module: ModuleOp) -> None:

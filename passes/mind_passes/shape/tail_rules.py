@@ -207,10 +207,10 @@ ROWS: dict[type[ptir.PtirOp], Row] = {
     ptir.RequantizeOp: _stays,
     ptir.BitcastOp: _stays,
 }
-"""What becomes of tails, by class of op, or by a class that it is of; of other ops it is not known."""
+"""Rules for tails, by class of op or by a base class; tails of other ops are unknown."""
 
 WITHOUT_ROW: dict[type[ptir.PtirOp], str] = {
     ptir.CustomCallOp: "is code of its own, of which nothing is known",
     ptir.FusionOp: "holds ops that are masked before they are fused",
 }
-"""Why an op has no row. Branches and loops are those of their regions, `tail_regions.py`."""
+"""Reasons why an op has no row. Tails of branches and loops are those of their regions, `tail_regions.py`."""

@@ -27,7 +27,7 @@ Put = Callable[[Value], SSAValue]
 
 
 class Refused(Exception):
-    """Why an op cannot be masked."""
+    """An op cannot be masked, for the reason in the message."""
 
 
 @dataclass

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..spans import Limits
 
 _LANES = {"80": 64}
-"""How many f32 units a multiprocessor has, by the number of the machine; 128 else."""
+"""The number of f32 units of a multiprocessor, by the number of the architecture; 128 for others."""
 _TENSOR = {"80": 2048, "86": 1024, "87": 2048, "89": 1024, "90": 4096, "100": 8192, "103": 8192}
-"""How many operations in f16 or bf16 the tensor cores of a multiprocessor do in a cycle, sums counted too."""
+"""The operations in f16 or bf16 that the tensor cores of a multiprocessor do in a cycle, additions included."""
 
 
 def limits_of(name: str, capability: str, attributes: dict[str, int]) -> Limits:

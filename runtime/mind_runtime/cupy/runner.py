@@ -68,7 +68,7 @@ class CudaRunner:
         self._rooms: dict[Any, Room] = {}
         self._records: Array = None
         self._drawn: Array = None
-        """Where the seed is, for draws."""
+        """The place of the seed, for random numbers."""
         self._seed: int | None = None
         """The one that is there."""
         self._ops = list(launch_ops(plan.func.body.block))
@@ -78,9 +78,9 @@ class CudaRunner:
         self._inputs, self._outputs = Moving.of(len(self._given)), Moving.of(len(self._made))
         self._own: dict[tuple[Space, int], Array] = {}
         self.made = 0
-        """How many tapes were made."""
+        """The number of recorded tapes."""
         self.issues: dict[str, None] = {}
-        """Why sections are no graphs."""
+        """The reasons why sections are no graphs."""
         self._warm = False
         self.last: Tape | None = None
         self._quick: dict[Addresses, Graph] = {}

@@ -16,7 +16,7 @@ from mind_lowering.launch.memory_ops import CopyOp
 from .gpu import Array, Graph
 
 Step = KernelOp | CallOp | CopyOp
-"""What is enqueued as one."""
+"""An op that is enqueued as one step."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Section:
     works: list[Work] = field(default_factory=list[Work])
     graph: Graph | None = None
     issue: str | None = None
-    """Why it is no graph, where one was tried."""
+    """The reason why it is no graph, where capturing was tried."""
 
     def run(self) -> None:
         """Enqueue it."""

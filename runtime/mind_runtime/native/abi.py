@@ -33,7 +33,7 @@ _PYTHON = (
     "PyTuple_Type",
 )
 TYPE, DATA, RANK, DIMS, DTYPE, FLAGS = 8, 16, 24, 32, 56, 64
-"""Where the fields of an array are that `arguments.ll` reads."""
+"""Offsets of the fields of an array that `arguments.ll` reads."""
 OUT = sys.intern("out")
 
 
@@ -42,13 +42,13 @@ class _Plain:
 
 
 END = _Plain.__basicsize__
-"""Where an instance of a plain class ends; there those that are called natively have the address of what is called."""
+"""The size of an instance of a plain class; objects that are called natively have the address of their function there."""
 PLAN, OWNER, CALLS = END + 8, END + 16, END + 24
-"""Where those have the address of their plan, that of the object whose plan it is, and how many calls went by the plan."""
+"""Offsets in those of the address of their plan, of the object whose plan it is, and of the number of calls by the plan."""
 
 
 def reason_against() -> str | None:
-    """Why native code may not take calls from Python here; None where it may."""
+    """Return the reason why native code may not take calls from Python here; None where it may."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little":
         return "this is no CPython of 64 bits"
     if "t" in getattr(sys, "abiflags", "") or hasattr(sys, "getobjects"):  # no lock, or lists of all objects

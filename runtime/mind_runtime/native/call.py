@@ -59,7 +59,7 @@ class Frame:
         self.record: Array = pool.new_record(threads)
         self.arena = aligned(native.arena if arena is None else arena)
         self.kept: dict[int, Array] = {}
-        """What is packed in each call, where its inputs are not known to be the same."""
+        """Packings of each call, whose inputs are not known to be the same."""
         self.arrays: dict[int, Array] = {ARENA: self.arena}
         self.table[0], self.table[1] = address(self.record), address(self.arena)
         self.pointer = address(self.table)

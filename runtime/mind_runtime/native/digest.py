@@ -22,7 +22,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, Data, Operation, ParametrizedAttribute, SSAValue
 
 _PACKAGES = ("mind_dialect", "mind_passes", "mind_lowering", "mind_runtime")
-"""Those whose code decides what a function becomes."""
+"""Packages whose code determines the compiled form of a function."""
 
 
 class _Unknown(Exception):

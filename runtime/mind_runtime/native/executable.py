@@ -43,7 +43,7 @@ class Executable:
     body: Body | None
     runner: NativeRunner | None = None
     plan: Plan | None = None
-    """How native code takes calls; None where they go through Python."""
+    """The native entry for calls; None where they go through Python."""
     reason: str = ""
 
 

@@ -26,7 +26,7 @@ __all__ = ["Library", "assembly", "code_name", "find", "load", "load_for_good", 
 _FORMAT = "2"
 """Of what is kept on disk; a change makes older files unknown."""
 SUPPORT = ".support"
-"""How the names of files end that hold no program."""
+"""The suffix of the names of files that hold no program."""
 LIBRARIES = 64
 """So many libraries one engine links."""
 _lock = threading.Lock()

@@ -75,7 +75,7 @@ class NativeProgram(Program):
         self._whole = whole or (lambda: func)
         """The function with its ops, which one that another process compiled has only for errors and texts."""
         self.threads = threads
-        """How many threads a call may use, its own included."""
+        """The number of threads that a call may use, its own included."""
         body, origins = executable.body, []
         if body is None:
             general = lowered(func, donated)
@@ -87,7 +87,7 @@ class NativeProgram(Program):
         self._free: list[int] = []
         self._packed_bytes = 0
         self._packed: WeakKeyDictionary[object, Packed] = WeakKeyDictionary()
-        """What was packed for each binding."""
+        """Packed arrays of each binding."""
         plan_calls(self, executable.plan)
         self._direct = DirectCalls(self)
         """Whose calls go to a program for some sizes, of a dynamic program."""

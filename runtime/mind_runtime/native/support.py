@@ -55,7 +55,7 @@ class Support:
 
 @lru_cache(maxsize=1)
 def why_not() -> str | None:
-    """Why there is no native code for calls; None if there is."""
+    """Return the reason why there is no native code for calls; None if there is."""
     if not sys.platform.startswith("linux"):
         return "calls go through Python on other systems than Linux"
     if (reason := abi.reason_against()) is not None:

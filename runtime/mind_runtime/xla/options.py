@@ -26,7 +26,7 @@ class XlaOptions:
     precision: str = "highest"
     """Of products of f32: `highest` for all bits, `high` or `default` for what a device does faster."""
     checks: bool = True
-    """Whether indices out of range and integer divisions by zero are found and raised, as by the other targets."""
+    """True if indices out of range and integer divisions by zero are found and raised, as by the other targets."""
     platform: str | None = None
     """One of JAX's platforms, such as `cpu`, `gpu` or `tpu`; by default the one that JAX prefers."""
 

@@ -22,7 +22,7 @@ from xdsl.ir import Operation
 from mind_dialect.locations import shown_location
 
 SAME, RENUMBERED, CHANGED, REPLACED = range(4)
-"""What a run of lines is: of as many lines before and after, or lines before replaced by lines after."""
+"""The kind of a run of lines: as many lines before and after, or lines before replaced by lines after."""
 MOST_COMPARED = 250_000
 """Pairs of lines between two anchors; more are not compared, and shown as replaced."""
 _NAME = re.compile(r'("(?:[^"\\]|\\.)*+")|%([\w$.-]+)')

@@ -13,9 +13,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from mind_dialect.locations import locations_in, shown_location
 
 ARGUMENTS = "arguments"
-"""What the row of a block's arguments is called: no op, but the definition of values like one."""
+"""The name of the row of a block's arguments, which defines values as an op does."""
 REGION = "region "
-"""How the row of a region is called, before its number; names of ops have no spaces."""
+"""The name of the row of a region, before its number; names of ops have no spaces."""
 KERNELS = ("launch.kernel", "ptir.fusion")
 """The ops that become one kernel, the most telling first."""
 

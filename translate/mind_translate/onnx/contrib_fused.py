@@ -64,7 +64,7 @@ ACTIVATIONS: dict[str, tuple[tuple[float, ...], Activation]] = {
     "Sigmoid": ((), lambda to, x, _: to.emit(ptir.LogisticOp, x)),
     "Tanh": ((), lambda to, x, _: to.emit(ptir.TanhOp, x)),
 }
-"""What may follow a product, by its name: the parameters that hold where none are given, and its arithmetic."""
+"""Functions that may follow a product, by name: default parameters, and the arithmetic."""
 
 
 def _activated(to: OnnxConverter, node: Node, x: SSAValue, given: Sequence[float]) -> SSAValue:

@@ -28,7 +28,7 @@ from .model import array_dtype, dtype_of_array
 from .values import Sequenced, Unusable, Value, Values
 
 HOW_SIZED = "pass dims= with the sizes of dimensions"
-"""What to do about sizes that are not known."""
+"""The remedy for sizes that are not known."""
 
 
 class Emitter(Lander):
@@ -39,9 +39,9 @@ class Emitter(Lander):
         self.parameters: dict[SSAValue, Array] = {}
         """Initialisers that are arguments of the program."""
         self.facts = Facts()
-        """What holds of sizes in every call: the demands."""
+        """Facts about sizes that hold in every call: the demands."""
         self.demands: dict[str, None] = {}
-        """What the program will declare of sizes, in order."""
+        """Declarations of sizes of the program, in order."""
 
     # Values
 
@@ -224,7 +224,7 @@ def _listed(shapes: Sequence[Dims]) -> str:
 
 
 MOST_CONSTANTS = 1 << 26
-"""How many positions or weights a row computes at import: more would not fit into memory."""
+"""The most positions or weights that a row computes at import: more would not fit into memory."""
 
 
 def check_constants(count: int, what: str) -> None:

@@ -66,7 +66,7 @@ class FunctionRecord:
     """The fusion hints as they stood in the text, which are advice."""
     place: Any = None
     dims: Sequence[str] = ()
-    """What it declares of sizes, which only the extended form has."""
+    """Its declarations of sizes, which only the extended form has."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class Body:
         self.reductions: list[Reduction] = []
         self.stage: dict[SSAValue, int] = dict.fromkeys(block.args, 0)
         self.sites: list[tuple[PtirOp, FailingOp]] = []
-        """What can fail, in the order of the ops, whatever is written first."""
+        """Ops that can fail, in the order of the ops, whatever is written first."""
         for op in block.ops:
             if isinstance(op, ptir.YieldOp):
                 self.results = list(op.operands)

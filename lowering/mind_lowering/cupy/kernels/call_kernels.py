@@ -19,7 +19,7 @@ STAGED: dict[str, Callable[[CallOp], Staged | None]] = {
     **dict.fromkeys(("k.rng_uniform", "k.rng_normal"), draw_stages),
     **dict.fromkeys(("k.sort", "k.top_k"), sort_stages),
 }
-"""What each of these calls is made of; None for what no kernel of ours does."""
+"""Bodies of kernels for these calls; None for calls without a kernel of ours."""
 
 
 @dataclass

@@ -24,7 +24,7 @@ from .unsupported import Unsupported
 WHOLE = "i"
 """The name of the row-major index over all places that a kernel goes through."""
 MOST_NESTED = 4
-"""How deep places that are data may depend on each other."""
+"""The greatest depth of indices that are data and depend on each other."""
 
 
 @dataclass

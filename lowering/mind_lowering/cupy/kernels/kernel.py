@@ -37,16 +37,16 @@ class Launch:
 
     outputs: tuple[TensorSpec, ...]
     grid: int
-    """How many blocks; 0 where there is nothing to do."""
+    """The number of blocks; 0 where there is nothing to do."""
     block: int
     scratch: int = 0
     """Bytes for the partial results of blocks."""
     counters: int = 0
-    """How many counters of blocks that are done, 0 at first."""
+    """The number of counters of finished blocks, 0 at first."""
     into: int | None = None
     """The operand whose memory the one result has, which holds the operand's elements when the kernel begins."""
     fails: tuple[FailingOp, ...] = ()
-    """What can fail, by number; if there is anything, the kernel takes a record of failures."""
+    """Ops that can fail, by number; if there are any, the kernel takes a record of failures."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Schedule(ABC):
     into: int | None = None
     """The operand whose memory the one result has."""
     is_narrow: bool = False
-    """Whether a few blocks have much to do, which they cannot share with others."""
+    """True if a few blocks have much work, which they cannot share with others."""
 
     @abstractmethod
     def emit(self) -> CudaKernel:

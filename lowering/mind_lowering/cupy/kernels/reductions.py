@@ -55,7 +55,7 @@ class _Reduction(Schedule):
     ROW: str
     """The name of the index over what is kept."""
     leader: str
-    """Whether a thread writes what there is one of per row."""
+    """The condition under which a thread writes the values of a row."""
 
     def __init__(self, body: Body, shape: Dims, axes: Sequence[int]):
         self.body, self.shape, self.axes = body, shape, axes
@@ -66,7 +66,7 @@ class _Reduction(Schedule):
         self.whole: list[list[int]] = [[] for _ in range(self.stages)]
         """The outputs that have every element, by stage."""
         self.small: list[int] = []
-        """Those that have one element per row."""
+        """The outputs that have one element per row."""
         for number, value in enumerate(body.results):
             size = prod(spec(value)[1])
             if size == prod(shape) and (self.count > 1 or body.stage[value] == 0):
@@ -76,9 +76,9 @@ class _Reduction(Schedule):
             else:
                 raise Unsupported("a result that is neither whole nor one per row")
         self.shares = 1
-        """How many blocks share a row, or a tile of columns."""
+        """The number of blocks that share a row, or a tile of columns."""
         self.keeps = False
-        """Whether the values of a row stay in registers."""
+        """True if the values of a row stay in registers."""
 
     @property
     def one_stage(self) -> bool:
@@ -198,7 +198,7 @@ class _Reduction(Schedule):
         return [*arrays, *(line for line in lines if line.strip() not in idle)]
 
     slots = 0
-    """How many elements of a row each thread has."""
+    """The number of elements of a row in each thread."""
 
 
 class _Rows(_Reduction):
@@ -280,7 +280,7 @@ _TEAMS = (
     *((team, 16 * team) for team in (32, 128, 256, 512)),
     (1024, 1 << 63),
 )
-"""How many threads have a row together, and of how many elements at most."""
+"""The number of threads that share a row, and the most elements of such a row."""
 
 
 class _Columns(_Reduction):

@@ -26,7 +26,7 @@ STORED: dict[PtirDType, str] = {
     DTYPES["f32"]: "float",
     DTYPES["f64"]: "double",
 }
-"""How the elements that kernels work on lie in memory."""
+"""Types in memory of the elements that kernels work on."""
 
 NARROW = (DTYPES["f16"], DTYPES["bf16"])
 """Floats that are computed in f32."""

@@ -50,11 +50,11 @@ class Scope(IndexingWalk):
         self.packed: dict[SSAValue, str] = {}
         """Inputs that can be read several elements at once, and the arrays that hold them."""
         self.unpacked: set[SSAValue] = set()
-        """Those of them that are used so."""
+        """Inputs that are read so."""
         self.earlier = dict(earlier or {})
         """Values that earlier loops computed at the same places."""
         self.reused: dict[Key, str] = {}
-        """Those of them that are used here."""
+        """Values of earlier loops that are used here."""
         self.keeps = keeps
         self.keeping: dict[Key, str] = {}
         """Values that this loop keeps for later ones."""

@@ -35,7 +35,7 @@ PLACED = 256
 
 
 class Unplanned(Exception):
-    """Why a function has no plan."""
+    """A function has no plan, for the reason in the message."""
 
 
 @dataclass
@@ -51,11 +51,11 @@ class LaunchBuilder:
     state: AllocOp | None = None
     """The seed and the induction variables, once they are needed."""
     counters: list[AllocOp] = field(default_factory=list[AllocOp])
-    """What is zero at first, and whenever no kernel runs."""
+    """Memory that is zero at first, and whenever no kernel runs."""
     records: int = 0
     constants: int = 0
     _names: Counter[SSAValue] = field(default_factory=Counter[SSAValue])
-    """How many values are in each allocation."""
+    """The number of values in each allocation."""
 
     # Ops
 

@@ -52,7 +52,7 @@ _DIVIDING = ("k.divide", "k.remainder")
 
 
 def host_reason(op: CallOp) -> str | None:
-    """Why a call cannot be captured; None if it can."""
+    """Return the reason why a call cannot be captured; None if it can."""
     function = op.function
     if function in _DIVIDING and read_type(op.operands[0].type).dtype.kind in (Kind.SIGNED, Kind.UNSIGNED):
         return "it looks for zeros on the host"

@@ -52,7 +52,7 @@ class LaunchPlan:
     state: int
     """Bytes that are zero at first: the seed and the induction variables, where there are draws, and counters of kernels."""
     draws: bool
-    """Whether the state begins with the seed."""
+    """True if the state begins with the seed."""
     origins: Mapping[Operation, Operation]
     """The op of the lowered function that an op comes from."""
     allocations: list[AllocOp] = field(init=False)

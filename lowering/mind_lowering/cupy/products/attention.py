@@ -56,9 +56,9 @@ class _AttentionParts:
     k: Strided
     v: Strided
     places: tuple[int, ...]
-    """How far apart elements of the last product are in the result, along each axis."""
+    """The strides of the last product in the result."""
     keeps: bool
-    """Whether the greatest score of each row, and 1 over the sum of its exponentials, are results too."""
+    """True if the greatest score of each row, and 1 over the sum of its exponentials, are results too."""
 
 
 def _parts(block: Block) -> _AttentionParts:

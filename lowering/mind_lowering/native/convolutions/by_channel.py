@@ -17,7 +17,7 @@ from ..target_info import LINE
 MOST_SHARED = 16
 """Windows of so many places at most, along the axis of a tile, share the elements that they meet."""
 APART = 4.0
-"""How much more a tile costs whose rows are not neighbours in memory: each of its loads is of another cache line."""
+"""The cost factor of a tile whose rows are not neighbours in memory: each of its loads is of another cache line."""
 CALL = 40
 """Cycles that the call of a tile takes, about."""
 LATENCY = 4

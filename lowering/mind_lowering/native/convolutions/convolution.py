@@ -89,7 +89,7 @@ class Convolution:
     packed: View | None = None
     """The weights, panel by panel: `[groups, panels, window..., C / groups, columns of a panel]`."""
     start: View | None = None
-    """What the sums of each column begin with, in `total`; None for 0."""
+    """Initial values of the sums of each column, in `total`; None for 0."""
 
     @property
     def columns(self) -> int:

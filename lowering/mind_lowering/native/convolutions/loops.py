@@ -57,7 +57,7 @@ class _OuterPlace:
     a: str
     bounds: Sequence[str]
     outside: str
-    """Whether the window reaches beyond the image."""
+    """The condition that the window reaches beyond the image."""
 
 
 class _ConvolutionLoops:

@@ -78,7 +78,7 @@ def _expand(build: Builder, op: ptir.ConvolutionOp, how: Append) -> None:
 
 
 def why_no_convolution(op: ptir.ConvolutionOp, host: TargetInfo) -> str | None:
-    """Why there is no kernel for the dtypes of a convolution."""
+    """Return the reason why there is no kernel for the dtypes of a convolution."""
     total = accumulator(op)
     return unsupported([op.operand_spec(0).dtype, total, op.result_spec().dtype], host) or rounded_each_step("sum", total)
 

@@ -28,7 +28,7 @@ MOST_OPS = 256
 
 
 class Unfit(Exception):
-    """Why a fusion is no row kernel."""
+    """A fusion is no row kernel, for the reason in the message."""
 
 
 def plan_rows(block: Block, host: TargetInfo, place: Callable[[SSAValue], View]) -> RowPlan:

@@ -36,7 +36,7 @@ class RowLanes:
     index: str
     known: dict[Value, str] = field(default_factory=dict[Value, str])
     number: int = 0
-    """Which of the vectors that are worked on at a time."""
+    """The number of the vector, among those of an iteration."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Pass:
     flat: str = "0"
     """Index of the run along the lanes in the arrays that hold a row."""
     block: bool = False
-    """Whether sums are those of a block of the row."""
+    """True if sums are those of a block of the row."""
 
 
 class RowLoops(Places, ABC):

@@ -136,9 +136,9 @@ class Layout:
     vectors: int = 0
     groups: int = 1
     keeps: bool = True
-    """Whether values are kept for later passes: if not, they are computed again."""
+    """True if values are kept for later passes, False if they are rematerialized."""
     copies: bool = False
-    """Whether inputs that several passes read are kept too: later passes read memory that is contiguous and in a cache."""
+    """True if inputs that several passes read are kept too: later passes read memory that is contiguous and in a cache."""
 
     @staticmethod
     def of(plan: RowPlan, views: Sequence[View], host: TargetInfo) -> Layout:

@@ -230,7 +230,7 @@ FLAT_OPS: dict[type[Operation], Rules] = {
     ptir.BitcastOp: (None,),
     ptir.TruncateOp: (None,),
 }
-"""What lets nothing through: steps, integers, bits, and the op that says so."""
+"""Ops with a derivative of zero: steps, integers, bits, and `stop_gradient`."""
 
 
 def sum_of_contributions(rules: Rules) -> Tangent:

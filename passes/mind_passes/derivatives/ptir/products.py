@@ -60,13 +60,13 @@ class Plan(NamedTuple):
     """A contraction that gives the adjoint of one side from that of the result, `g`, and the other side."""
 
     g_second: bool
-    """Whether `g` is the second factor, which leaves nothing to transpose."""
+    """True if `g` is the second factor, which leaves nothing to transpose."""
     g_axes: Axes
     other_axes: Axes
     batch: Axes
     other_batch: Axes
     permutation: Axes
-    """What takes the product with `g` as the first factor to the order of the side's own axes."""
+    """The permutation from the axes of the product with `g` as the first factor to those of the side."""
 
 
 @lru_cache(maxsize=1 << 8)

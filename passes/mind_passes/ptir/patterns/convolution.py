@@ -59,7 +59,7 @@ class _AsConvolution(NamedTuple):
     """The extents of the last of these, which are the result's."""
     groups: int
     turned: bool
-    """Whether the result has what is free before the places."""
+    """True if the free axes of the result come before the spatial ones."""
 
 
 def _plan(

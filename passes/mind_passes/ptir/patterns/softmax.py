@@ -25,11 +25,11 @@ class Softmax:
     axis: int
     inside: list[PtirOp]
     guarded: bool
-    """Whether rows that are -inf throughout give 0."""
+    """True if rows that are -inf throughout give 0."""
 
 
 GUARDS = {"max": (float("-inf"), 0.0), "sum": (0.0, 1.0)}
-"""What the guarded form puts in the place of which result of a reduction."""
+"""Replacements in the guarded form, by the result of a reduction that each replaces."""
 
 
 def find(root: PtirOp) -> Softmax | None:

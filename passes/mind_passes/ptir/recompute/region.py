@@ -69,13 +69,13 @@ class Region:
 
     forward: ForwardAttention
     place: Mapping[Operation, int]
-    """Where the ops of the block are."""
+    """Positions of the ops in the block."""
     adjoint: DotGeneralOp | None = None
     """The product of the result's adjoint and the values, which is the adjoint of the weights; None if it is unused."""
     ops: list[PtirOp] = field(default_factory=list[PtirOp])
     """In order, but for products."""
     products: list[DotGeneralOp] = field(default_factory=list[DotGeneralOp])
-    """What the gradient ends in."""
+    """The products that the gradient ends in."""
     meanings: dict[SSAValue, Meaning] = field(default_factory=dict[SSAValue, Meaning])
 
     def __post_init__(self) -> None:

@@ -31,7 +31,7 @@ MOST_TERMS = 4
 
 
 class UnlikeError(Exception):
-    """Why values are no gradient of an attention, as far as this can tell."""
+    """Values are no gradient of an attention, as far as this can tell, for the reason in the message."""
 
 
 @dataclass(frozen=True)
