@@ -55,7 +55,7 @@ def convolution(x: ma.Array, w: ma.Array) -> ma.Array:
 X, IMAGE = (64, 130), (1, 28, 28, 64)
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...]]] = {
     "product": (product, X, (130, 70)),
-    "convolution": (convolution, IMAGE, (3, 3, 64, 64)),
+    "convolution": (convolution, IMAGE, (3, 3, 64, 128)),
 }
 """Whose weights are packed, and read by nothing else."""
 
