@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mind_dialect.errors import error
@@ -27,7 +27,8 @@ class Bound:
         self.program = program
         free = [i for i, name in enumerate(names) if name not in arrays]
         self.inputs = tuple(program.inputs[i] for i in free)
-        self._free = free
+        self.free = free
+        """Numbers of the inputs that are left."""
         self._given: list[Any] = [None if n not in arrays else program.admit(i, arrays[n]) for i, n in enumerate(names)]
         for i in program.donated:
             if names[i] in arrays:
@@ -40,24 +41,33 @@ class Bound:
 
     def __call__(self, *arguments: Any, seed: int = 0, out: Any = None) -> Any:
         """Run on NumPy arrays for the inputs that are left; as `Program.__call__`."""
-        program = self.program
-        if len(arguments) != len(self._free):
-            wanted, n = ", ".join(f"{s.name}: {s}" for s in self.inputs), len(self._free)
-            message = f"@{program.name} expects {n} arguments in addition to those bound ({wanted}), found {len(arguments)}"
-            raise error("E2007", message, expected=n, actual=len(arguments))
-        every = self._given.copy()
-        for argument, i in zip(arguments, self._free, strict=True):
-            every[i] = argument if program.checks[i].fits(argument) else program.admit(i, argument)
+        program, every = self.program, self.every(arguments)
         if program.donated:
             if self._memory is None:
                 program.check_donated(every)
             else:
-                program.check_donated_beside(every, self._free, self._memory)
+                program.check_donated_beside(every, self.free, self._memory)
         if out is None:
             return program.execute_bound(every, seed, self)
         return program.into(out, lambda: program.execute_bound(every, seed, self))
 
     _slowly = __call__
+
+    def every(self, arguments: Sequence[Any]) -> list[Any]:
+        """
+        Return the arrays of all inputs, given those of the inputs that are left: None for bound ones that calls do not read.
+
+        E2007 for another number of arguments; errors of arguments are those of a call.
+        """
+        program = self.program
+        if len(arguments) != len(self.free):
+            wanted, n = ", ".join(f"{s.name}: {s}" for s in self.inputs), len(self.free)
+            message = f"@{program.name} expects {n} arguments in addition to those bound ({wanted}), found {len(arguments)}"
+            raise error("E2007", message, expected=n, actual=len(arguments))
+        every = self._given.copy()
+        for argument, i in zip(arguments, self.free, strict=True):
+            every[i] = argument if program.checks[i].fits(argument) else program.admit(i, argument)
+        return every
 
     def failed(self, status: int, record: int) -> None:
         """As of the program, which may have native code for calls."""

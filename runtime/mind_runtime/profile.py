@@ -21,33 +21,41 @@ from mind_dialect.errors import error
 from mind_dialect.locations import shown_location
 from mind_lowering.kernels import NUMPY
 
+from .bound import Bound
 from .program import Program
 from .spans import REPEATS, Limits, Profile, Span, medians, time_of
 
 __all__ = ["REPEATS", "Limits", "Profile", "Span", "check_steps", "medians", "profile", "time_of"]
 
 
-def profile(program: Program, arguments: Sequence[Any], seed: int = 0) -> Profile:
+def profile(program: Program | Bound, arguments: Sequence[Any], seed: int = 0) -> Profile:
     """
     Measure a program on arguments, which are not donated: each call gets copies of what it would overwrite.
 
+    The arguments of a bound program are those of its inputs that are left; packing of bound arrays is no part of a call.
     E7001 for a program of another target than `numpy`, `native` and `cupy`.
     """
-    check_steps(program)
+    call: Callable[..., Any] = program
+    if isinstance(program, Bound):
+        check_steps(program.program)
+        every, program = program.every(arguments), program.program
+    else:
+        check_steps(program)
+        every = arguments
     if program.target == "native":
         from .native.profile import profile_native
         from .native.program import NativeProgram
 
         assert isinstance(program, NativeProgram)
-        func = program.sized(arguments)
-        return _on_numpy(program, arguments, seed) if func is None else profile_native(program, func, arguments, seed)
+        func = program.sized(every)
+        return _on_numpy(program, every, seed) if func is None else profile_native(program, func, every, seed, call)
     from .on_cupy import CupyProgram
 
     if isinstance(program, CupyProgram):
         from .cupy.profile import profile_on_gpu
 
-        return profile_on_gpu(program, arguments, seed)
-    return _on_numpy(program, arguments, seed)
+        return profile_on_gpu(program, every, seed)
+    return _on_numpy(program, every, seed)
 
 
 def check_steps(program: Program) -> None:
@@ -107,7 +115,7 @@ def _on_numpy(program: Program, arguments: Sequence[Any], seed: int) -> Profile:
     with np.errstate(all="ignore"):
         for _ in range(REPEATS):
             spans = []
-            run(*[np.array(a) for a in arguments], **options)
+            run(*program.copied_where_donated(arguments), **options)
             runs.append(spans)
-    call = time_of(lambda: program(*[np.array(a) for a in arguments], seed=seed))
+    call = time_of(lambda: program(*program.copied_where_donated(arguments), seed=seed))
     return Profile(medians(runs), Limits("NumPy"), call, program.name)

@@ -319,6 +319,10 @@ class Program:
         """The class for bindings of this program: `kind`, or one whose calls are taken by other code."""
         return kind
 
+    def copied_where_donated(self, arguments: Sequence[Any]) -> list[Any]:
+        """Return arguments of a call, with copies of those that it would overwrite; None stays."""
+        return [np.array(a) if i in self.donated else a if a is None else np.asarray(a) for i, a in enumerate(arguments)]
+
     def take_calls(self, bound: object, given: Mapping[int, Any]) -> Collection[int]:
         """
         Let code that takes calls take those of a binding whose arrays are `given`, by numbers of inputs.

@@ -183,6 +183,41 @@ def test_native_code_gets_copies_of_what_it_would_overwrite() -> None:
     assert (w == 3).all()
 
 
+LAYER = """builtin.module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+  func.func @layer(%x: tensor<{0}x96xf32{1}>, %w: tensor<96x64xf32>, %c: tensor<{0}x64xf32{1}>) -> tensor<{0}x64xf32{1}> {{
+    %p = ptir.dot_general %x, %w batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0]
+        : (tensor<{0}x96xf32{1}>, tensor<96x64xf32>) -> tensor<{0}x64xf32{1}>
+    %r = ptir.add %p, %c : tensor<{0}x64xf32{1}>
+    func.return %r : tensor<{0}x64xf32{1}>
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize("target", ["numpy", "native"])
+@pytest.mark.parametrize("rows", [("40", ""), ("?", ', "n,*"')], ids=["static", "dynamic"])
+def test_a_bound_program_is_measured_without_what_its_binding_computed(target: str, rows: tuple[str, str]) -> None:
+    if target == "native":
+        pytest.importorskip("llvmlite")
+    module = parse(LAYER.format(*rows), "mlir")
+    rng = np.random.default_rng(0)
+    x, w, c = (rng.normal(size=shape).astype(np.float32) for shape in ((40, 96), (96, 64), (40, 64)))
+    bound = mind_runtime.bind(module, {"w": w.copy()}, target=target, donate=["c"])
+    given = c.copy()
+    found = profile(bound, [x, given])
+    np.testing.assert_array_equal(given, c)
+    np.testing.assert_allclose(bound(x, c.copy()), x @ w + c, atol=1e-4)
+    names = [span.name for span in found.spans]
+    assert names
+    assert not any("panels" in name for name in names)  # of the weights, packed once
+    if target == "native":
+        every = profile(mind_runtime.compile(module, target="native"), [x, w, c])
+        assert found.spans[-1].flops == every.spans[-1].flops > 0
+    with pytest.raises(MindError) as caught:
+        profile(bound, [x])
+    assert caught.value.code == "E2007"
+
+
 @pytest.mark.usefixtures("llvmlite")
 def test_what_a_call_of_native_code_refuses_is_refused() -> None:
     made = mind_runtime.compile(program("f32[8] si64[2]", lambda x, i: ptir.TakeOp(x, i)), target="native")

@@ -45,6 +45,8 @@ class Executable:
     plan: Plan | None = None
     """The native entry for calls; None where they go through Python."""
     reason: str = ""
+    fixed: tuple[int, ...] = ()
+    """Numbers of the inputs that its code takes for the same in all calls, so that these pack nothing of them."""
 
 
 _cache: OrderedDict[Hashable, Executable] = OrderedDict()
@@ -101,7 +103,7 @@ def _compiled(
     if name is not None:
         image.write(name, native)
     foreign = [foreign_step(step) for step in native.steps if isinstance(step, Foreign)]
-    return _linked(func, donated, threads, native, library, foreign, lambda: native)
+    return _linked(func, donated, threads, native, library, foreign, lambda: native, fixed=fixed)
 
 
 def executable_on_disk(
@@ -125,7 +127,7 @@ def executable_on_disk(
 
         return lowering.lower(lowering.prepared(source(), host), host, donated, fixed)
 
-    return _linked(func, donated, threads, found.native, found.library, [], whole, source)
+    return _linked(func, donated, threads, found.native, found.library, [], whole, source, fixed)
 
 
 def _linked(
@@ -137,6 +139,7 @@ def _linked(
     foreign: Sequence[tuple[Callable[..., Any], Body]],
     whole: Callable[[], Native],
     source: Callable[[], FuncOp] | None = None,
+    fixed: tuple[int, ...] = (),
 ) -> Executable:
     """Return the executable of a function whose code is linked; `source` returns the function with its ops."""
     types = func.function_type.outputs.data
@@ -148,7 +151,7 @@ def _linked(
     constant_bytes = sum(len(literal.data.data) for _, literal in native.constants) + kept
     run = _as_core(runner.run, source or (lambda: func))
     body = Body(run, _nothing.__code__, python, func.body.block, need, constant_bytes)
-    return Executable(body, runner, runner.plan(inputs, donated))
+    return Executable(body, runner, runner.plan(inputs, donated), fixed=fixed)
 
 
 def _nothing() -> None:

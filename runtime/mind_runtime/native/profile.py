@@ -20,6 +20,8 @@ from mind_lowering.native import program as lowering
 from mind_lowering.native.outlining import shown
 from mind_lowering.native.timing import NANOSECONDS, RUNS, WORDS
 
+from ..bound import Bound
+from ..program import Program
 from ..spans import REPEATS, Limits, Profile, Span, medians, time_of
 from . import jit
 from .call import Frame, NativeRunner, Packed, Step, address
@@ -76,23 +78,31 @@ class TimedRunner(NativeRunner):
         return timed
 
 
-def profile_native(program: NativeProgram, func: FuncOp, arguments: Sequence[Any], seed: int) -> Profile:
-    """Measure a program on arguments that it accepts, of whose function `func` has the sizes."""
+def profile_native(program: NativeProgram, func: FuncOp, arguments: Sequence[Any], seed: int, call: Program | Bound) -> Profile:
+    """
+    Measure a program on arguments that it accepts, of whose function `func` has the sizes.
 
-    def copies() -> list[Any]:
-        return [np.array(a) for a in arguments]
+    `call` is the program, or its binding: then `arguments` are those of all inputs, None where calls do not read them.
+    """
+    free = call.free if isinstance(call, Bound) else range(len(arguments))
 
-    program(*copies(), seed=seed)  # which raises what a call raises
-    host = detect()
-    native = lowering.lower(lowering.prepared(func, host), host, program.donated, timed=True)
+    def once() -> Any:
+        copies = program.copied_where_donated(arguments)
+        return call(*(copies[i] for i in free), seed=seed)
+
+    once()  # which raises what a call raises
+    host, (fixed, packed) = detect(), program.packed_for(call)
+    native = lowering.lower(lowering.prepared(func, host), host, program.donated, fixed, timed=True)
     runner = TimedRunner(native, program.threads, types_of(func.function_type.outputs.data))
+    if fixed and packed is None:
+        packed = runner.packed({i: np.require(arguments[i], requirements=["C", "A"]) for i in fixed})
     runs: list[list[Span]] = []
     for _ in range(REPEATS):
-        runner.run(*copies(), seed=seed)
+        runner.run(*program.copied_where_donated(arguments), seed=seed, packed=packed)
         runs.append(list(runner.spans()))
     spans = tuple(span for span in medians(runs) if span.runs)
     threads = f"{program.threads} thread{'s' * (program.threads != 1)}"
-    return Profile(spans, Limits(f"{host.isa}, {threads}"), time_of(lambda: program(*copies(), seed=seed)), program.name)
+    return Profile(spans, Limits(f"{host.isa}, {threads}"), time_of(once), program.name)
 
 
 def _places(location: LocationAttr) -> tuple[str, ...]:

@@ -120,6 +120,13 @@ class NativeProgram(Program):
             self._packed[bound] = packed
         return consumed
 
+    def packed_for(self, call: object) -> tuple[tuple[int, ...], Packed | None]:
+        """Return the inputs that calls of a binding find packed, by number, and the packed arrays if they are there already."""
+        if self._dynamic:
+            return tuple(i for i in self._given if i not in self.donated) if self._direct.is_of(call) else (), None
+        packed = self._packed.get(call)
+        return (() if packed is None else self._executable.fixed), packed
+
     def with_weights(self, given: Mapping[int, Any]) -> Program:
         """Return this program, to be entered with these arrays in calls: what depends on them alone is packed now."""
         if given and (runner := self._executable.runner) is not None:
@@ -234,7 +241,8 @@ class NativeProgram(Program):
         """Return the function with the sizes of these arguments; None where those of some values are not known then."""
         if not self._dynamic:
             return self._whole()
-        bound = None if self._guard is None else bound_function(self._func, self.open_shapes(arguments))
+        shapes = self.whole_shapes(self.open_shapes(arguments))
+        bound = None if self._guard is None else bound_function(self._func, shapes)
         return None if bound is None else bound[0]
 
     def _text(self) -> str:
