@@ -48,6 +48,12 @@ def test_an_input_depends_on_seed_kind_and_number_alone() -> None:
     assert all(len(set(inputs)) > 1 for inputs in made.values())
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_program_that_numpy_warns_of_is_not_generated() -> None:
+    """Number 217 divides a variance by no degrees of freedom; warnings are errors where inputs are generated."""
+    assert child.generated(all_kinds()["arrays"], 29112026, 217).startswith(b"# ")
+
+
 @pytest.mark.parametrize("path", REGRESSIONS, ids=lambda path: f"{path.parent.name} {path.name}")
 def test_what_was_mended_stays_so(path: Path) -> None:
     (kind,) = (kind for kind in KINDS.values() if kind.name.replace(" ", "-").lower() == path.parent.name)
