@@ -155,7 +155,11 @@ def _conv_transpose(to: OnnxConverter, node: Node) -> SSAValue:
 
 
 def _cropped(node: Node, spatial: Sequence[int], strides: Sequence[int], full: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return the amounts that are cut off the whole result before and after."""
+    """
+    Return the amounts that are cut off the whole result before and after.
+
+    What a wanted shape has more than the whole result is after it, as where `output_padding` says so.
+    """
     n = len(spatial)
     mode = node.word("auto_pad", "NOTSET", ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"))
     shape = (node.ints("output_shape") or [])[-n:]
@@ -165,9 +169,7 @@ def _cropped(node: Node, spatial: Sequence[int], strides: Sequence[int], full: S
         pads = (node.ints("pads") if mode == "NOTSET" else None) or [0] * (2 * n)
         return pads[:n], pads[n:]
     totals = [f - s for f, s in zip(full, shape, strict=True)]
-    low = [t - t // 2 if mode == "SAME_LOWER" else t // 2 for t in totals]
-    if mode not in ("SAME_LOWER", "SAME_UPPER"):
-        low = [t - t // 2 for t in totals]
+    low = [max(0, t) // 2 if mode == "SAME_UPPER" else -(-max(0, t) // 2) for t in totals]
     return low, [t - a for t, a in zip(totals, low, strict=True)]
 
 
