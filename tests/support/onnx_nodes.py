@@ -32,12 +32,14 @@ def agrees(
     known: int = 99,
     by_package: bool = False,
     tolerance: float = 1e-5,
+    steps: int = 0,
     **attributes: Any,
 ) -> None:
     """
     Compare one node with ONNX Runtime, or the evaluator of the package, on numpy and native. None is a missing operand.
 
-    Operands from number `known` on are initialisers. Floats agree within `tolerance` of the number and of 1, integers exactly.
+    Operands from number `known` on are initialisers. Floats agree within `tolerance` of the number and of 1, integers exactly,
+    or within `steps`.
     """
     text, feeds = node_model(op, inputs, results, opset=opset, domain=domain, known=known, **attributes)
     if by_package:
@@ -49,7 +51,7 @@ def agrees(
         for x, y in zip([made] if results == 1 else made, expected, strict=True):
             assert (x.shape, x.dtype) == (y.shape, y.dtype)
             if y.dtype.kind in "biu":
-                np.testing.assert_array_equal(x, y)
+                assert np.all(np.abs(x.astype(np.int64) - y.astype(np.int64)) <= steps)
             else:
                 np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
 
@@ -57,12 +59,16 @@ def agrees(
 def node_model(
     op: str, inputs: Sequence[Any], results: int = 1, *, opset: int = 21, domain: str = "", known: int = 99, **attributes: Any
 ) -> tuple[bytes, dict[str, Array]]:
-    """A model of one node, and its inputs by name; operands from number `known` on are initialisers."""
+    """
+    A model of one node, and its inputs by name; operands from number `known` on are initialisers.
+
+    An attribute whose name is taken here ends with an underscore.
+    """
     onnx = import_module("onnx")
     h = onnx.helper
     names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
     outputs = [f"y{i}" for i in range(results)]
-    node = h.make_node(op, names, outputs, name="n", domain=domain, **attributes)
+    node = h.make_node(op, names, outputs, name="n", domain=domain, **{k.rstrip("_"): v for k, v in attributes.items()})
     given = {name: np.asarray(x) for name, x in zip(names, inputs, strict=True) if name}
     stored = {name for name in given if int(name[1:]) >= known}
     dtypes = {name: h.np_dtype_to_tensor_dtype(x.dtype) for name, x in given.items()}

@@ -11,7 +11,9 @@ from mind_dialect.ptir.types import F32, F64, UI8
 
 from ..packed import blocked_product, unpacked
 from ..unsupported import Refused
+from .contrib_attention import ATTENTIONS
 from .contrib_fused import FUSED
+from .contrib_quantized import QUANTIZED
 from .converter import OnnxConverter, OnnxRow
 from .emitter import static
 from .node import Node
@@ -76,4 +78,4 @@ def _sized(to: OnnxConverter, name: str, x: SSAValue, count: int) -> None:
         raise error("E3003", f"{name} has {total} elements, expected {count}", dimension=name, extents=(total, count))
 
 
-CONTRIB: dict[str, OnnxRow] = {"com.microsoft.MatMulNBits": _matmul_nbits, **FUSED}
+CONTRIB: dict[str, OnnxRow] = {"com.microsoft.MatMulNBits": _matmul_nbits, **ATTENTIONS, **FUSED, **QUANTIZED}

@@ -34,6 +34,8 @@ MOST_NODES = 1 << 17
 """As many nodes are converted, those of inlined functions included."""
 CONTRIB_DOMAINS = frozenset({"com.microsoft"})
 """Domains whose operators the package `onnx` does not define; their rows check attributes themselves."""
+BLOCKED_DOMAINS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
+"""Domains of the layouts that it chooses for one processor."""
 CONTRIB_NAMES = frozenset({"SimplifiedLayerNormalization"})
 """Such operators that ONNX Runtime has in the default domain."""
 MAX_DEPTH = 40
@@ -202,6 +204,8 @@ class OnnxConverter(Emitter):
         """The results of a node by the function body that the schema of its op has; `Refused` for an op without one."""
         if (function := self._function_of(node)) is not None:
             return self._called(node, function)
+        if node.proto.domain in CONTRIB_DOMAINS or node.proto.domain in BLOCKED_DOMAINS:
+            raise _of_runtime(node.proto.domain)
         if node.schema is None:
             raise Refused("an op that no opset of the model has", "import the domain, or define the function in the model")
         raise Refused(f"an op of the domain {brief(node.proto.domain) or 'ai.onnx'} without an import rule")
@@ -327,6 +331,15 @@ class OnnxConverter(Emitter):
                 return run()
         finally:
             self.unsupported, self._nodes = counted, nodes
+
+
+def _of_runtime(domain: str) -> Refused:
+    """The reason for an operator of ONNX Runtime that has no row."""
+    if domain in BLOCKED_DOMAINS:
+        return Refused("a layout of ONNX Runtime for one processor", 'optimize the model up to the level "extended", not "all"')
+    return Refused(
+        "an operator of ONNX Runtime without an import rule", "export the model without it, or define it as a function"
+    )
 
 
 FOLLOWS = Refused("an operand is computed by a refused node")

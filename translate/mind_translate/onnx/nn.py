@@ -37,8 +37,8 @@ def _pool_window(to: OnnxConverter, node: Node, x: SSAValue) -> Window:
     return window_of(node, to.shape(x)[2:], node.ints("kernel_shape") or [])
 
 
-def _max_pool(to: OnnxConverter, node: Node) -> Values:
-    x = node.x()
+def max_pool(to: OnnxConverter, node: Node, x: SSAValue) -> list[SSAValue]:
+    """The greatest elements of windows, and their places if they are a result."""
     window = _pool_window(to, node, x)
     found = [pooled(to, x, "max", window)]
     if node.wants(1):
@@ -60,9 +60,8 @@ def _by_columns(to: OnnxConverter, index: SSAValue, shape: Dims) -> SSAValue:
     return to.plus(found, to.times(rest, stride))
 
 
-def _average_pool(to: OnnxConverter, node: Node) -> SSAValue:
+def average_pool(to: OnnxConverter, node: Node, x: SSAValue) -> SSAValue:
     """Sums over counts: of the elements, and with `count_include_pad` of the pads, but not of what `ceil_mode` adds."""
-    x = node.x()
     window = _pool_window(to, node, x)
     ones = to.fill(1, to.dtype(x), (1, 1, *to.shape(x)[2:]))
     counted = window
@@ -190,7 +189,7 @@ def _instance_norm(to: OnnxConverter, node: Node) -> SSAValue:
 
 
 NN: dict[str, OnnxRow | Refused] = {
-    "AveragePool": _average_pool,
+    "AveragePool": lambda to, node: average_pool(to, node, node.x()),
     "BatchNormalization": _batch_norm,
     "GlobalAveragePool": lambda to, node: to.mean(node.x(), _spatial(to, node.x())),
     "GlobalLpPool": _global_lp_pool,
@@ -200,5 +199,5 @@ NN: dict[str, OnnxRow | Refused] = {
     "LayerNormalization": _layer_norm,
     "LpNormalization": _lp_normalization,
     "LpPool": _lp_pool,
-    "MaxPool": _max_pool,
+    "MaxPool": lambda to, node: max_pool(to, node, node.x()),
 }
