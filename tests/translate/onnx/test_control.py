@@ -162,6 +162,10 @@ REFUSED: dict[str, tuple[str, str]] = {
         .replace("(a, x)", "(a, x, u)"),
         "a Scan over N and M elements, which may differ; pass dims=",
     ),
+    "an operator without a rule in a body, and nothing else": (
+        MODELS["a sequence from outside of a loop"][0].replace("w = Add (v, t)", "w = RandomNormalLike (v)"),
+        "^E8008: 1 op has no form in PTIR:\n  RandomNormalLike",
+    ),
     "a sequence as a result": (
         f"g (float[6,4] x) => (seq(float) s) {KNOWN} {{ s = SplitToSequence <axis = 0> (x, two) }}",
         "return or read its elements",

@@ -27,7 +27,7 @@ from .converter import OnnxConverter, OnnxRow, Values
 from .emitter import HOW_SIZED
 from .extents import dim_of, greatest, settled
 from .node import Node, axis_of
-from .values import Sequenced
+from .values import Sequenced, Unusable, Value
 
 MOST_UNROLLED = 1024
 """Iterations of a Loop that are written one after another."""
@@ -107,17 +107,19 @@ def _trip_count(node: Node) -> Dim:
     return dim_of(settled(greatest(np.asarray(node.number(0)), np.array(0))).item())
 
 
+def _type(to: OnnxConverter, value: Value) -> object:
+    """The type of a value; None of a sequence, which has one value for each element, and the value of what is refused."""
+    return value if isinstance(value, Unusable) else None if isinstance(value, Sequenced) else to.spec(to.value(value))
+
+
 def _tried(to: OnnxConverter, body: Any, carried: Values) -> tuple[bool, bool]:
     """Return whether the condition of a body stays true, and whether its values keep their types; sequences have none."""
 
     def run() -> tuple[bool, bool]:
-        values: list[Any] = [to.value(v) if isinstance(v, np.ndarray) else v for v in carried]
-        goes, *given = to.inlined(body, [to.fill(0, SI64), np.array(True), *values])
-        found: list[Any] = [to.value(v) if isinstance(v, np.ndarray) else v for v in given[: len(values)]]
-        pairs: list[tuple[Any, Any]] = list(zip(values, found, strict=True))
-        is_steady = all(not isinstance(v, Sequenced) for v in (*values, *found)) and all(
-            x.type == y.type for x, y in pairs if isinstance(x, SSAValue) and isinstance(y, SSAValue)
-        )
+        values: list[Value] = [v if isinstance(v, Sequenced) else to.value(v) for v in carried]
+        goes, *found = to.inlined(body, [to.fill(0, SI64), np.array(True), *values])
+        pairs = [(_type(to, x), _type(to, y)) for x, y in zip(values, found[: len(values)], strict=True)]
+        is_steady = all(isinstance(y, Unusable) or (x is not None and x == y) for x, y in pairs)
         return isinstance(goes, np.ndarray) and goes.size == 1 and bool(goes.all()), is_steady
 
     return to.trial(run)
