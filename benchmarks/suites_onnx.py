@@ -126,7 +126,7 @@ def array_of(value: Any) -> Any:
 
 def pinned(given: Mapping[str, Any], refusal: str) -> dict[str, Array]:
     """The inputs that an import asks to know: those that it names, integers and truth values; none if it asks for nothing."""
-    if "must be a known value" not in refusal:
+    if "known value" not in refusal:
         return {}
     arrays = {k: v for k, v in given.items() if isinstance(v, np.ndarray)}
     return {k: v for k, v in arrays.items() if v.dtype.kind in "iub" or f"static={{{k!r}" in refusal}

@@ -83,6 +83,12 @@ MODELS: dict[str, tuple[str, dict[str, Array]]] = {
         {loop("x", "float[3,4]", "o = Less (i, two) w = Add (v, x) r = Identity (v)", "y, s")} }}""",
         {"x": X},
     ),
+    "rows of a computed trip count, as in the body of Range": (
+        f"""g (float[3,4] x) => (float[3,4] y, float[N,3,4] s) {KNOWN.replace("int64 m = {3}", "float e = {2.5}")} {{
+        c = Ceil (e) z = Relu (c) m = Cast <to = 7> (z)
+        {loop("x", "float[3,4]", "o = Identity (g) w = Add (v, x) r = Identity (v)", "y, s")} }}""",
+        {"x": X},
+    ),
     "rows of no iteration": (
         f"""g (float[3,4] x) => (float[3,4] y, float[N,3,4] s) {KNOWN.replace("bool k = {1}", "bool k = {0}")} {{
         {loop("x", "float[3,4]", "o = Identity (g) w = Add (v, x) r = Identity (v)", "y, s")} }}""",
@@ -141,11 +147,11 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "a sequence that a loop of unknown length fills": (
         MODELS["a sequence that a loop fills"][0].replace(KNOWN, DATA).replace("g (", "g (int64 m, ", 1),
-        r"a Loop over sequences, .* whose trip count depends on data; .* pass static=\{'m': ...\}",
+        r"trip count and the condition of a Loop over sequences, .* must be known values; .* pass static=\{'m': \.\.\.\} if",
     ),
     "rows of a loop of unknown length": (
         MODELS["rows until the counter says so"][0].replace(KNOWN.replace("{3}", "{9}"), DATA).replace("g (", "g (int64 m, ", 1),
-        "a Loop with scan outputs whose trip count depends on data",
+        "trip count and the condition of a Loop with scan outputs must be known values",
     ),
     "rows until data says so": (
         MODELS["rows until the counter says so"][0].replace("Less (i, two)", "Greater (u, h) u = ReduceMax <keepdims = 0> (v)")

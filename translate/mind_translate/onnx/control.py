@@ -94,12 +94,17 @@ def _loop(to: OnnxConverter, node: Node) -> Values:
     if is_known and (rows or not is_steady):
         return _unrolled(to, body, given, rows, _trip_count(node))
     if rows or not is_steady:
-        what = "a Loop with scan outputs" if rows else "a Loop over sequences, or that changes a type,"
-        how = "give it a known trip count and a condition that is true"
-        if node.has(0) and not isinstance(trips, np.ndarray):
-            how += f", or pass static={{{node.proto.input[0]!r}: ...}} if it is an input"
-        raise Refused(f"{what} whose trip count depends on data", how)
+        what = "with scan outputs" if rows else "over sequences, or that changes a type,"
+        raise Refused(f"the trip count and the condition of a Loop {what} must be known values", _how_known(node))
     return _while(to, node, body, _values(to, given), start)
+
+
+def _how_known(node: Node) -> str:
+    """Return what makes the trip count and the condition of a Loop known."""
+    data = [node.proto.input[i] for i in (0, 1) if node.has(i) and not isinstance(node.raw(i), np.ndarray)]
+    pinned = ", ".join(f"{name!r}: ..." for name in data)
+    how = "make them initializers, and let the condition stay true"
+    return how + (f", or pass static={{{pinned}}} if they are inputs" if data else "")
 
 
 def _trip_count(node: Node) -> Dim:

@@ -322,6 +322,7 @@ FOLDS: dict[str, Fold] = {
     "Or": _comparison(np.logical_or),
     "Range": _range,
     "ReduceProd": _reduce_prod,
+    "Relu": _elementwise(lambda x: np.maximum(x, np.zeros((), x.dtype))),
     "Reshape": _reshape,
     "Shape": _shape,
     "Size": _size,
