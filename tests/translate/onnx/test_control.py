@@ -99,6 +99,16 @@ MODELS: dict[str, tuple[str, dict[str, Array]]] = {
         s = SplitToSequence <axis = 0> (x, two) y = SequenceAt (s, i) }}""",
         {"i": np.array(-1), "x": LONG},
     ),
+    "an optional value": (
+        f"""g (float[3,4] x) => (float[3,4] y) {{ e = Optional (x) c = OptionalHasElement (e)
+        {branches("p = OptionalGetElement (e)", "q = Neg (x)")} }}""",
+        {"x": X},
+    ),
+    "an optional value that is absent": (
+        f"""g (float[3,4] x) => (float[3,4] y) {{ e = Optional <type: type_proto = float[3,4]> () c = OptionalHasElement (e)
+        {branches("p = OptionalGetElement (e)", "q = Neg (x)")} }}""",
+        {"x": X},
+    ),
     "a scan of a length with a name": (
         """g (float[4] a, float[N,4] x) => (float[4] y, float[N,4] s) {
         y, s = Scan <num_scan_inputs = 1, body = f (float[4] v, float[4] t) => (float[4] w, float[4] r) {
@@ -171,6 +181,10 @@ REFUSED: dict[str, tuple[str, str]] = {
     "an operator without a rule in a body, and nothing else": (
         MODELS["a sequence from outside of a loop"][0].replace("w = Add (v, t)", "w = RandomNormalLike (v)"),
         "^E8008: 1 op has no form in PTIR:\n  RandomNormalLike",
+    ),
+    "an absent value that is read": (
+        "g (float[3,4] x) => (float[3,4] y) { e = Optional <type: type_proto = float[3,4]> () y = OptionalGetElement (e) }",
+        "an optional value that is absent; ask OptionalHasElement before it is read",
     ),
     "a sequence as a result": (
         f"g (float[6,4] x) => (seq(float) s) {KNOWN} {{ s = SplitToSequence <axis = 0> (x, two) }}",

@@ -331,16 +331,6 @@ def _as_tensor(to: OnnxConverter, node: Node) -> Any:
     raise Refused(f"a constant of {kinds}", "PTIR has dense tensors of numbers only")
 
 
-def _optional(to: OnnxConverter, node: Node) -> Any:
-    if not node.has(0):
-        raise Refused("an optional value that is absent")
-    return node.raw(0)
-
-
-def _has_element(to: OnnxConverter, node: Node) -> SSAValue:
-    return to.fill(node.has(0), I1)
-
-
 ELEMENTWISE: dict[str, OnnxRow | Refused] = {
     **{name: _unary(op) for name, op in _UNARY.items()},
     **{name: _binary(op) for name, op in _BINARY.items()},
@@ -373,9 +363,6 @@ ELEMENTWISE: dict[str, OnnxRow | Refused] = {
     "Mean": _mean,
     "Mish": _formula(lambda to, node, x: to.times(x, to.emit(ptir.TanhOp, softplus(to, x)))),
     "Mod": _mod,
-    "Optional": _optional,
-    "OptionalGetElement": _identity,
-    "OptionalHasElement": _has_element,
     "PRelu": _prelu,
     "Pow": _pow,
     "Relu": _formula(lambda to, node, x: relu(to, x)),

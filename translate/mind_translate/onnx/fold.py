@@ -91,6 +91,10 @@ def _same(xs: list[Array]) -> bool:
     return all(x.dtype == xs[0].dtype for x in xs)
 
 
+def _relu(x: Array) -> Any:
+    return np.maximum(x, np.zeros((), x.dtype))
+
+
 def _comparison(function: Callable[..., Any]) -> Fold:
     def fold(node: Node, xs: list[Array]) -> Array | None:
         if math.prod(_common_shape(xs)) > MOST or _is_small_float(xs[0]):
@@ -322,7 +326,7 @@ FOLDS: dict[str, Fold] = {
     "Or": _comparison(np.logical_or),
     "Range": _range,
     "ReduceProd": _reduce_prod,
-    "Relu": _elementwise(lambda x: np.maximum(x, np.zeros((), x.dtype))),
+    "Relu": _elementwise(_relu),
     "Reshape": _reshape,
     "Shape": _shape,
     "Size": _size,

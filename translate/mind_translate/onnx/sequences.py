@@ -1,5 +1,5 @@
 """
-Rows of sequences, which are lists of values at import.
+Rows of sequences, which are lists of values at import, and of optional values, of which the import knows whether they are there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .converter import OnnxConverter, OnnxRow
 from .emitter import static
 from .indexing import from_start
 from .node import Node, axis_of
-from .values import Sequenced
+from .values import NOTHING, Sequenced
 
 
 def _sequence(node: Node, i: int = 0) -> Sequenced:
@@ -102,8 +102,15 @@ def _sequence_map(to: OnnxConverter, node: Node) -> list[Sequenced]:
     return found
 
 
+def _has_element(to: OnnxConverter, node: Node) -> Any:
+    return np.array(node.has(0) and node.operands[0] is not NOTHING)
+
+
 SEQUENCES: dict[str, OnnxRow | Refused] = {
     "ConcatFromSequence": _concat_from_sequence,
+    "Optional": lambda to, node: node.raw(0) if node.has(0) else NOTHING,
+    "OptionalGetElement": lambda to, node: node.raw(0),
+    "OptionalHasElement": _has_element,
     "SequenceAt": _sequence_at,
     "SequenceConstruct": lambda to, node: Sequenced(node.raw(i) for i in range(len(node.operands))),
     "SequenceEmpty": lambda to, node: Sequenced(),
