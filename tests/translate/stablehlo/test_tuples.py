@@ -105,6 +105,11 @@ def test_names_of_other_arguments_are_kept() -> None:
     ("body", "code", "words"),
     [
         (f"{MADE} %e = {element('%p', 2)} func.return %e : {T}", "E8002", "index is 2, expected 0 to 1"),
+        (
+            f'{MADE} %e = "stablehlo.get_tuple_element"(%p) : ({PAIR}) -> {T}\n func.return %x : {T}',
+            "E8002",
+            "element: index is missing",
+        ),
         (f"%e = {element('%x', 0, T)} func.return %e : {T}", "E4016", "expected one tuple as operand"),
         (f"{MADE} %e = {element('%p', 0, PAIR, 'tensor<2xf32>')} func.return %x : {T}", "E4015", "element 0 is tensor<4xf32>"),
         (f'%p = "stablehlo.tuple"(%x) : ({T}) -> {T}\n func.return %p : {T}', "E4016", "expected one tuple as a result"),

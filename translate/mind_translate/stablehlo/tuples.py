@@ -14,7 +14,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mind_dialect.dominance import walk
-from mind_dialect.errors import error
+from mind_dialect.errors import MindError, error
 
 from .foreign import ForeignOp, name_of
 
@@ -112,7 +112,7 @@ class _Flattener:
         whole, result = op.operands[0], op.results[0]
         if not isinstance(whole.type, TupleType) or whole not in self.elements:
             return
-        types, index = whole.type.types.data, ForeignOp(op, (), ()).integer("index")
+        types, index = whole.type.types.data, _index(op)
         if not 0 <= index < len(types):
             message = f"index is {index}, expected 0 to {len(types) - 1}"
             raise error("E8002", message, attribute="index", value=index).at(op, name_of(op))
@@ -147,6 +147,13 @@ class _Flattener:
                 own[0].name_hint = result.name_hint
                 result.replace_all_uses_with(own[0])
         self.replaced.append(op)
+
+
+def _index(op: Operation) -> int:
+    try:
+        return ForeignOp(op, (), ()).integer("index")
+    except MindError as e:
+        raise e.at(op, name_of(op)) from None
 
 
 def _attributes(types: Sequence[Attribute], given: Sequence[DictionaryAttr]) -> ArrayAttr[DictionaryAttr]:
