@@ -35,8 +35,6 @@ RELATIVE, ABSOLUTE = 1e-3, 1e-7
 """How far floats may be from what is expected: the tolerances of ONNX's own runner of these tests."""
 OF_BF16 = 2.0**-6
 """Of bf16 the runner allows two units in the last place."""
-OPSET = 13
-"""The models are converted to it from opset 9, by `onnx.version_converter`."""
 NODES, MODELS, RANDOM = "node tests", "light models", "light models, random weights"
 PINNED = "pinned"
 """Marks a case whose sizes depend on inputs, which were given at import."""
@@ -47,7 +45,7 @@ HEAD = """\
   of {pinned} depend on inputs; there `static=` gives, at import, the inputs that the importer asks for, integers and truth
   values. A test is visible if `int(sha256(name), 16) % 10 < 3`, with the name of the test. Rows of the importer were written by
   looking at visible tests only.
-- *Light models* are nine image classifiers with constant weights, brought from opset 9 to {opset} by `onnx.version_converter`.
+- *Light models* are nine image classifiers of opset 9 with constant weights.
   Their scores are compared with those of ONNX Runtime. All classes have one score, of up to 3.7e31, where the last bit decides
   the softmax that the package holds as the expected output.
 - *Random weights*: the same models, softmax included, with normal weights. Constant weights would not show where weights or
@@ -128,7 +126,7 @@ def array_of(value: Any) -> Any:
 
 def pinned(given: Mapping[str, Any], refusal: str) -> dict[str, Array]:
     """The inputs that an import asks to know: those that it names, integers and truth values; none if it asks for nothing."""
-    if "must be a known value" not in refusal:
+    if "known value" not in refusal:
         return {}
     arrays = {k: v for k, v in given.items() if isinstance(v, np.ndarray)}
     return {k: v for k, v in arrays.items() if v.dtype.kind in "iub" or f"static={{{k!r}" in refusal}
@@ -168,7 +166,7 @@ def light_models(*, only: str) -> list[Path]:
 
 def run_light_model(file: Path, executors: Sequence[str]) -> Case:
     """Run a model, up to the scores of the classes, on 0 to 1 in equal steps; compare with ONNX Runtime."""
-    model = without_softmax(onnx.version_converter.convert_version(onnx.load(file), OPSET))
+    model = without_softmax(onnx.load(file))
     ((name, shape),) = input_shapes(model).items()
     x = (np.arange(math.prod(shape)).reshape(shape) / math.prod(shape)).astype(np.float32)
     text = model.SerializeToString()
@@ -179,7 +177,7 @@ def run_light_model(file: Path, executors: Sequence[str]) -> Case:
 
 def run_random_model(file: Path, executors: Sequence[str]) -> Case:
     """Run a whole model with random weights, as inputs, and a random input; compare with ONNX Runtime."""
-    model = with_random_weights(onnx.version_converter.convert_version(onnx.load(file), OPSET))
+    model = with_random_weights(onnx.load(file))
     ((name, shape),) = input_shapes(model).items()
     x = np.random.default_rng(1).random(shape, np.float32)
     text = model.SerializeToString()
@@ -261,7 +259,6 @@ def page(found: Mapping[str, Sequence[Case]], options: argparse.Namespace) -> st
         version=version("onnx"),
         which="the visible ones" if options.visible else "all of them",
         pinned=sum(PINNED in case.ops for case in found[NODES]),
-        opset=OPSET,
         relative=RELATIVE,
         absolute=ABSOLUTE,
         bf16=OF_BF16,

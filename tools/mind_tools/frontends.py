@@ -107,7 +107,7 @@ def parse(text: str, frontend: str = "mlir", name: str = "<text>", *, lenient: b
         known = ["mlir", *READERS]
         raise error("E7003", f"unknown frontend {brief(frontend)!r}, expected one of {known}", name=frontend, known=known)
     module = parse_mlir(text, name)
-    if "stablehlo" in tool_dialects() and "stablehlo." in text:
+    if "stablehlo" in tool_dialects() and any(f"{name}." in text for name in ("stablehlo", "chlo", "sdy")):
         from mind_translate.stablehlo import convert_module, holds_stablehlo
 
         if holds_stablehlo(module):

@@ -14,6 +14,7 @@ from mind_passes.functional import vjp
 from mind_runtime import compile
 from mind_translate.onnx import from_onnx, read_onnx
 from mind_translate.onnx.contrib_fused import ACTIVATIONS, FUSED
+from onnx_nodes import agrees, normal, whole
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
@@ -45,6 +46,12 @@ CASES: dict[str, tuple[str, Sequence[Shape | None], Sequence[str], dict[str, Any
     "product, factor": ("FusedMatMul", [X, (2, 8, 5)], ["y"], {"alpha": 0.25}),
     "product, turned": ("FusedMatMul", [(2, 8, 3), (2, 5, 8)], ["y"], {"transA": 1, "transB": 1}),
     "product of matrices, turned": ("FusedMatMul", [(8, 3), (8, 5)], ["y"], {"transA": 1, "alpha": 3.0}),
+    "product, batch after rows": (
+        "FusedMatMul", [(3, 2, 4, 8), (8, 2, 4, 5)], ["y"], {"transBatchA": 1, "transBatchB": 1, "alpha": 0.5},
+    ),
+    "product, batch after columns": ("FusedMatMul", [(8, 2, 4, 3), (2, 4, 8, 5)], ["y"], {"transBatchA": 1, "transA": 1}),
+    "product, batch of the second after columns": ("FusedMatMul", [(2, 3, 8), (5, 2, 8)], ["y"], {"transBatchB": 1, "transB": 1}),
+    "inverse": ("Inverse", [(2, 4, 4)], ["y"], {}),
     "gemm": ("FusedGemm", [(3, 8), (5, 8), (5,)], ["y"], {"transB": 1, "alpha": 0.5, "beta": 2.0, "activation": "Relu"}),
     "gemm, alpha": ("FusedGemm", [(3, 8), (8, 5), (5,)], ["y"], {"activation": "LeakyRelu", "activation_alpha": 0.3}),
     "convolution": ("FusedConv", [IMAGE, FILTER, (6,)], ["y"], {"group": 2, "pads": [1, 1, 1, 1], "activation": "Relu"}),
@@ -93,6 +100,26 @@ def test_results_are_those_of_onnx_runtime(name: str, target: str) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("mask", [None, np.array([[1, 1, 1, 0, 0], [1] * 5], np.int32)], ids=["no mask", "mask"])
+@pytest.mark.parametrize("segments", [None, whole(0, 2, np.int32, 2, 5)], ids=["no segments", "segments"])
+@pytest.mark.parametrize("places", [None, whole(0, 9, np.int32, 2, 5)], ids=["no places", "places"])
+def test_norms_of_embeddings(places: Any, segments: Any, mask: Any) -> None:
+    tables = [normal(20, 8), normal(9, 8), None if segments is None else normal(2, 8)]
+    given = [whole(0, 20, np.int32, 2, 5), segments, *tables, normal(8), normal(8) * 2, mask, places]
+    while given[-1] is None:
+        given.pop()
+    agrees("EmbedLayerNormalization", given, 3, domain="com.microsoft", epsilon=1e-5)
+
+
+def test_layouts_of_a_processor_are_refused() -> None:
+    values = [h.make_tensor_value_info("x", 1, (1, 8, 4, 4)), onnx.ValueInfoProto(name="y")]
+    node = h.make_node("ReorderInput", ["x"], ["y"], domain="com.microsoft.nchwc")
+    graph = h.make_graph([node], "g", values[:1], values[1:])
+    made = h.make_model(graph, opset_imports=[h.make_opsetid("", 17), h.make_opsetid("com.microsoft.nchwc", 1)], ir_version=8)
+    with pytest.raises(MindError, match='optimize the model up to the level "extended", not "all"'):
+        read_onnx(made.SerializeToString())
+
+
 def test_a_model_that_onnx_runtime_optimized(tmp_path: Path) -> None:
     """It writes what it runs: a convolution and its activation become one operator."""
     nodes = [h.make_node("Conv", ["x", "w"], ["c"], pads=[1] * 4, group=2), h.make_node("LeakyRelu", ["c"], ["y"], alpha=0.2)]
@@ -112,7 +139,7 @@ def test_a_model_that_onnx_runtime_optimized(tmp_path: Path) -> None:
 
 
 def test_each_operator_and_activation_is_tested() -> None:
-    assert {op for op, *_ in CASES.values()} == {name.rpartition(".")[2] for name in FUSED}
+    assert {op for op, *_ in CASES.values()} | {"EmbedLayerNormalization"} == {name.rpartition(".")[2] for name in FUSED}
     assert {"", *CONVOLUTIONS} == {*ACTIVATIONS}
 
 
@@ -135,7 +162,10 @@ def test_a_derivative_is_that_of_the_arithmetic() -> None:
         ("Gelu", [X, ROW], ["y"], {}, "E2007", "2 operands, expected 1"),
         ("BiasGelu", [X, None], ["y"], {}, "E2007", "expected 2"),
         ("QuickGelu", [X], ["y"], {"beta": 1.0}, "E4000", "no attribute 'beta'"),
-        ("FusedMatMul", [X, (2, 8, 5)], ["y"], {"transBatchA": 1}, "E8008", "transposed batches"),
+        ("FusedMatMul", [X, (2, 8, 5)], ["y"], {"transBatchA": 1}, "E3001", "cannot broadcast"),
+        ("Inverse", [(8,)], ["y"], {}, "E3002", "rank 1, expected at least 2"),
+        ("Inverse", [(3, 4)], ["y"], {}, "E", "square"),
+        ("CDist", [(4, 3), (5, 3)], ["y"], {"metric": "euclidean"}, "E8008", "ONNX Runtime without an import rule"),
         ("FusedMatMul", [X, (7, 5)], ["y"], {}, "E3003", "cannot multiply"),
         ("FusedConv", [IMAGE, FILTER], ["y"], {"group": 2, "activation": "Sinh"}, "E8008", "the activation Sinh"),
         ("FusedConv", [IMAGE, FILTER], ["y"], {"group": 2, "activation": "x" * 99999}, "E8008", "the activation x+…?"),

@@ -102,6 +102,7 @@ OLD: dict[str, tuple[list[Any], list[int], list[Any]]] = {
     "a border": ([node("Pad", pads=[0, 1, 0, 0, 0, 0, 0, 2], mode="constant", value=1.5)], [7, 10], []),
     "bounds": ([node("Clip", min=0.0, max=6.0)], [7, 10], []),
     "dropout": ([node("Dropout", ratio=0.5)], [7, 10], []),
+    "dropout with a mask that nothing reads": ([node("Dropout", to="y mask", ratio=0.5)], [7, 9], []),
     "a part": ([node("Slice", axes=[1, 3], starts=[0, -3], ends=[2, 5])], [7, 9], []),
     "batch norm": (
         [node("BatchNormalization", "x", "a", "b", "c", "d", epsilon=1e-3)],

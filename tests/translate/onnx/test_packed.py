@@ -11,7 +11,9 @@ from mind_dialect.errors import MindError
 from mind_passes.functional import vjp
 from mind_runtime import compile
 from mind_translate.onnx import read_onnx
+from onnx_nodes import node_model
 
+ml_dtypes = pytest.importorskip("ml_dtypes")
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
 h: Any = onnx.helper
@@ -112,9 +114,67 @@ def test_faults_are_named(changed: dict[str, Array], attributes: dict[str, Any],
 
 
 def test_another_operator_of_the_domain_is_refused() -> None:
-    node = h.make_node("Inverse", ["x"], ["y"], domain="com.microsoft")
+    node = h.make_node("Rfft", ["x"], ["y"], domain="com.microsoft")
     graph = h.make_graph([node], "g", [h.make_tensor_value_info("x", 1, [2, 2])], [onnx.ValueInfoProto(name="y")])
     imports = [h.make_opsetid("", 21), h.make_opsetid("com.microsoft", 1)]
-    with pytest.raises(MindError, match=r"com\.microsoft\.Inverse") as caught:
+    with pytest.raises(MindError, match=r"com\.microsoft\.Rfft") as caught:
         read_onnx(h.make_model(graph, opset_imports=imports, ir_version=10).SerializeToString())
     assert caught.value.code == "E8008"
+
+
+ROWS = 7
+INDEX = np.array([[0, 3, -1], [5, 2, 2]])
+
+
+def table(kind: str, columns: int, block: int, bits: int, zeros: bool) -> list[Any]:
+    """A table of codes, indices of its rows, scales of blocks and their zero points."""
+    rng = np.random.default_rng([columns, block, bits])
+    blocks = -(-columns // block)
+    codes, points = (rng.integers(0, 1 << bits, (ROWS, n)) for n in (columns, blocks + blocks % 2))
+    if kind == "bytes" and bits == 4:
+        arrays = [(a[:, ::2] | a[:, 1::2] << 4).astype(np.uint8) for a in (codes, points)]
+    else:
+        low = 8 if kind == "int4" else 0
+        dtype = np.dtype(np.uint8) if kind == "bytes" else np.dtype(getattr(ml_dtypes, kind))
+        arrays = [(a - low).astype(dtype) for a in (codes, points[:, :blocks])]
+    scales = rng.normal(size=(ROWS, blocks)).astype(np.float32)
+    return [arrays[0], INDEX, scales, *(arrays[1:] if zeros else [])]
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize(("columns", "block"), [(64, 16), (32, 32), (48, 16), (40, 16)])
+@pytest.mark.parametrize(("kind", "bits"), [("bytes", 4), ("bytes", 8), ("uint4", 4), ("int4", 4)])
+def test_rows_of_tables(kind: str, bits: int, columns: int, block: int, zeros: bool):
+    agrees_as_tables(table(kind, columns, block, bits, zeros), bits=bits, block_size=block)
+
+
+def agrees_as_tables(given: list[Any], **attributes: Any) -> None:
+    """ONNX Runtime wants tables, scales and zero points as initialisers."""
+    text, feeds = node_model("GatherBlockQuantized", given, domain="com.microsoft", quantize_axis=1, **attributes)
+    made = onnx.load_from_string(text)
+    for name, array in feeds.items():
+        if name != "x1":
+            made.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    kept = [i for i in made.graph.input if i.name == "x1"]
+    del made.graph.input[:]
+    made.graph.input.extend(kept)
+    text = made.SerializeToString()
+    (expected,) = runtime.InferenceSession(text, providers=["CPUExecutionProvider"]).run(None, {"x1": INDEX})
+    for target in ("numpy", "native"):
+        np.testing.assert_allclose(compile(read_onnx(text), target=target)(INDEX), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "code", "words"),
+    [
+        ({"block_size": 16, "quantize_axis": 0}, "E8008", "blocks along rows"),
+        ({"block_size": 24}, "E8002", "block_size is 24"),
+        ({"block_size": 32}, "E3003", "scales have 4 blocks, expected 2"),
+        ({"block_size": 16, "bits": 2}, "E8008", "a table of ui8 with 2 bits"),
+    ],
+)
+def test_tables_that_do_not_fit(attributes: dict[str, Any], code: str, words: str):
+    given = table("bytes", 64, 16, 4, zeros=False)
+    with pytest.raises(MindError, match=words) as caught:
+        read_onnx(node_model("GatherBlockQuantized", given, domain="com.microsoft", **attributes)[0])
+    assert caught.value.code == code

@@ -2,60 +2,18 @@
 
 from __future__ import annotations
 
-import zlib
 from typing import Any
 
 import numpy as np
 import pytest
 
+from mind_dialect.errors import MindError
 from mind_runtime import compile
 from mind_translate.onnx import read_onnx
+from onnx_nodes import agrees, node_model, normal, runtime, whole
 
-onnx = pytest.importorskip("onnx")
-runtime = pytest.importorskip("onnxruntime")
-h: Any = onnx.helper
-Array = np.ndarray[Any, Any]
-
-
-def agrees(
-    op: str, inputs: list[Any], results: int = 1, *, opset: int = 21, domain: str = "", known: int = 99, **attributes: Any
-):
-    """
-    Compare one node with ONNX Runtime, on numpy and native. None is an operand that is missing.
-
-    Operands from number `known` on are initialisers. Floats agree within 1e-5 of the number and of 1, integers exactly.
-    """
-    names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
-    outputs = [f"y{i}" for i in range(results)]
-    node = h.make_node(op, names, outputs, name="n", domain=domain, **attributes)
-    given = {name: np.asarray(x) for name, x in zip(names, inputs, strict=True) if name}
-    stored = {name for name in given if int(name[1:]) >= known}
-    dtypes = {name: h.np_dtype_to_tensor_dtype(x.dtype) for name, x in given.items()}
-    values = [h.make_tensor_value_info(k, dtypes[k], x.shape) for k, x in given.items() if k not in stored]
-    tensors = [onnx.numpy_helper.from_array(given[name], name) for name in sorted(stored)]
-    graph = h.make_graph([node], "g", values, [onnx.ValueInfoProto(name=o) for o in outputs], tensors)
-    imports = [h.make_opsetid("", opset), *([h.make_opsetid(domain, 3)] if domain else [])]
-    text = h.make_model(graph, opset_imports=imports, ir_version=10).SerializeToString()
-    feeds = {name: x for name, x in given.items() if name not in stored}
-    expected = runtime.InferenceSession(text, providers=["CPUExecutionProvider"]).run(None, feeds)
-    for target in ("numpy", "native"):
-        made = compile(read_onnx(text), target=target)(*feeds.values())
-        for x, y in zip([made] if results == 1 else made, expected, strict=True):
-            assert (x.shape, x.dtype) == (y.shape, y.dtype)
-            if y.dtype.kind in "biu":
-                np.testing.assert_array_equal(x, y)
-            else:
-                np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5)
-
-
-def normal(*shape: int) -> Array:
-    """Random numbers that depend on the shape alone."""
-    return np.random.default_rng(zlib.crc32(repr(shape).encode())).normal(size=shape).astype(np.float32)
-
-
-def whole(low: int, high: int, dtype: Any, *shape: int) -> Array:
-    """Random integers."""
-    return np.random.default_rng(zlib.crc32(repr(shape).encode())).integers(low, high, shape).astype(dtype)
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
 
 
 CONVOLUTIONS: dict[str, dict[str, Any]] = {
@@ -94,6 +52,7 @@ TRANSPOSED: dict[str, dict[str, Any]] = {
     "pads": {"strides": [2, 2], "pads": [1, 0, 0, 1]},
     "dilations": {"dilations": [2, 2]},
     "output shape": {"strides": [3, 2], "output_shape": [14, 10]},
+    "output shape beyond the result": {"strides": [3, 3], "output_shape": [16, 16]},
 }
 
 
@@ -124,6 +83,16 @@ def test_max_pools(form: str):
 @pytest.mark.parametrize("form", ["plain", "strides", "pads", "ceil"])
 def test_places_of_max_pools(form: str):
     agrees("MaxPool", [normal(2, 3, 8, 9)], 2, kernel_shape=[3, 2], **POOLS[form])
+
+
+@pytest.mark.parametrize("form", ["plain", "strides", "pads", "dilations"])
+def test_places_of_max_pools_by_columns(form: str):
+    agrees("MaxPool", [normal(2, 3, 8, 9)], 2, kernel_shape=[3, 2], storage_order=1, **POOLS[form])
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_places_of_max_pools_by_columns_of_other_ranks(rank: int):
+    agrees("MaxPool", [normal(2, 3, *(5, 6, 7)[:rank])], 2, kernel_shape=[2] * rank, storage_order=1)
 
 
 @pytest.mark.parametrize("pads_count", [0, 1])
@@ -171,6 +140,15 @@ def test_nearest_resizes_by_sizes_whose_ratio_f32_rounds(coordinates: str, round
     modes = {"mode": "nearest", "coordinate_transformation_mode": coordinates, "nearest_mode": rounding}
     for before, after in (((10, 21), (6, 49)), ((15, 3), (5, 1)), ((33, 6), (11, 58)), ((5, 9), (43, 49))):
         agrees("Resize", [normal(1, 1, *before), None, None, np.array([1, 1, *after])], known=3, **modes)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("scales", [(2, 1.5), (1.5, 0.5), (0.2, 1.5)])
+def test_resizes_of_regions(mode: str, scales: tuple[float, float]):
+    """Elements outside of the image are those that a region in f32 reaches."""
+    region, scales_of = np.array([0, 0, 0.2, 0.1, 1, 1, 0.8, 1.2], np.float32), np.array([1, 1, *scales], np.float32)
+    transform = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 7.0}
+    agrees("Resize", [normal(2, 3, 7, 8), region, scales_of], known=1, opset=19, mode=mode, **transform)
 
 
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
@@ -290,3 +268,34 @@ def test_other_rows_of_ml():
         default_int64=-4,
     )
     agrees("OneHotEncoder", [whole(0, 5, np.int64, 6)], domain="ai.onnx.ml", cats_int64s=[0, 1, 3], zeros=1)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_lengths_of_integers_are_whole(dtype: Any):
+    agrees("ReduceL2", [np.array([[8, 8, 8], [1, 2, 3], [-5, -5, -5], [0, 0, 0]], dtype), np.array([1])], known=1)
+
+
+@pytest.mark.parametrize(
+    "array", [np.eye(3, 4) > 0, np.array([0, 1, 2.5], np.float32), np.zeros((2, 0)) > 0, np.array(3)], ids=str
+)
+def test_places_of_known_elements(array: Any):
+    agrees("NonZero", [array], known=0)
+
+
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("kernel", [(1, 1), (2, 3), (3, 2)])
+def test_transposed_convolutions_of_stride_times_the_size(kernel: tuple[int, int], mode: str):
+    """Where no filter reaches the end, zeros follow; ONNX Runtime leaves them out, against the specification."""
+    x, w = normal(1, 2, 5, 6), normal(2, 3, *kernel)
+    text, feeds = node_model("ConvTranspose", [x, w], strides=[3, 2], auto_pad=mode)
+    (expected,) = runtime().InferenceSession(text, providers=["CPUExecutionProvider"]).run(None, feeds)
+    found = compile(read_onnx(text))(x, w)
+    assert found.shape == (1, 3, 15, 12)
+    pads = [(0, n - m) for n, m in zip(found.shape, expected.shape, strict=True)]
+    np.testing.assert_allclose(found, np.pad(expected, pads), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("op", ["ReduceLogSum", "ReduceLogSumExp"])
+def test_logarithms_of_integers_are_refused(op: str):
+    with pytest.raises(MindError, match="cast the operand to a float"):
+        read_onnx(node_model(op, [whole(0, 9, np.int32, 3, 4)], opset=18)[0])

@@ -39,3 +39,8 @@ def test_a_function_body_is_there(name: str):
     domain, _, short = name.rpartition(".")
     schema = defs.get_schema(short, domain)
     assert schema.has_function or schema.has_context_dependent_function
+
+
+def test_the_page_lists_each_operator_of_onnx_runtime():
+    page = (Path(__file__).parents[3] / "docs" / "onnx.md").read_text(encoding="utf-8")
+    assert [name for name in CONTRIB if f"`{name.rpartition('.')[2]}`" not in page] == []

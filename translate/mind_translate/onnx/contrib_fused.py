@@ -13,33 +13,17 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.errors import brief, error
-from mind_dialect.ptir.types import F32
+from mind_dialect.errors import brief
+from mind_dialect.ptir.types import F32, SI32
 
+from .. import linear_algebra as linalg
 from ..unsupported import Refused
+from .contrib_checks import stated
 from .converter import OnnxConverter, OnnxRow, Values
 from .elementwise import gelu, hard_sigmoid, negative_part, relu
 from .nn import normalized
 from .node import Node
-from .products import conv, gemm, matmul
-
-
-def _stated(least: int, most: int, attributes: str, row: OnnxRow) -> OnnxRow:
-    """A row that raises E2007 for other numbers of operands, and E4000 for other attributes: no schema states them."""
-    known = attributes.split()
-
-    def checked(to: OnnxConverter, node: Node) -> SSAValue | Values:
-        count = len(node.operands)
-        if not least <= count <= most or not all(node.has(i) for i in range(least)):
-            expected = f"{least} to {most}" if most != least else least
-            raise error("E2007", f"has {count} operands, expected {expected}", expected=expected, actual=count)
-        if unknown := [a for a in node.attributes if a not in known]:
-            message = f"has no attribute {brief(unknown[0])!r}, expected one of {known}"
-            raise error("E4000", message, given=unknown[0], expected=known)
-        return row(to, node)
-
-    return checked
-
+from .products import conv, gemm, matmul, square
 
 # Activations
 
@@ -80,12 +64,12 @@ def _activated(to: OnnxConverter, node: Node, x: SSAValue, given: Sequence[float
 
 
 def _fused_matmul(to: OnnxConverter, node: Node) -> SSAValue:
-    if node.int("transBatchA") or node.int("transBatchB"):
-        raise Refused("a product with transposed batches", "transpose the operands before it")
     operands: list[SSAValue] = []
     for i, name in enumerate(("transA", "transB")):
         x = node.x(i)
         rank = len(to.shape(x))
+        if node.int(f"transBatch{'AB'[i]}") and rank > 2:  # the rows are the first axis, before the batch
+            x = to.transpose(x, [*range(1, rank - 1), 0, rank - 1])
         operands.append(to.transpose(x, [*range(rank - 2), rank - 1, rank - 2]) if node.int(name) and rank > 1 else x)
     found, alpha = matmul(to, *operands), node.float("alpha", 1.0)
     return found if alpha == 1 else to.times(found, alpha)
@@ -139,20 +123,45 @@ def _skip_norm(to: OnnxConverter, node: Node, *, centres: bool) -> Values:
     return [found, mean, statistics[-1], total]
 
 
+def _embed_norm(to: OnnxConverter, node: Node) -> Values:
+    """The norm of summed embeddings of words, places and segments; how many keys of a mask count; the sum."""
+    words = to.index(node.ranked(0, 2))
+    batch, length = to.shape(words)
+    total = to.emit(ptir.TakeOp, node.ranked(2, 2), words)
+    places = to.index(node.x(8)) if node.has(8) else to.reshape(to.counted(length), (1, length))
+    total = to.plus(total, to.emit(ptir.TakeOp, node.ranked(3, 2), places))
+    if node.has(1) and node.has(4):
+        total = to.plus(total, to.emit(ptir.TakeOp, node.ranked(4, 2), to.index(node.x(1))))
+    y, *_ = _scaled(to, total, node.x(5), node.float("epsilon", 1e-12), centres=True)
+    count: SSAValue | None = None
+    if node.wants(1):
+        is_key = to.cast(to.compare("equal", node.x(7), 1), SI32) if node.has(7) else to.fill(0, SI32, (batch, 1))
+        count = to.reduced("sum", is_key, [1], keepdims=False)
+    return [to.plus(y, node.x(6)), count, total]
+
+
+def _inverse(to: OnnxConverter, node: Node) -> SSAValue:
+    x = square(to, node.x())
+    (found,) = linalg.call(to, "inv", [x], [to.spec(x)])
+    return found
+
+
 _CONV = "auto_pad dilations group kernel_shape pads strides"
 FUSED: dict[str, OnnxRow] = {
-    "SimplifiedLayerNormalization": _stated(2, 2, "axis epsilon stash_type", _simplified),
-    "com.microsoft.BiasGelu": _stated(2, 2, "", lambda to, node: gelu(to, _biased(to, node), is_exact=True)),
-    "com.microsoft.FastGelu": _stated(1, 2, "", lambda to, node: gelu(to, _biased(to, node), is_exact=False)),
-    "com.microsoft.FusedConv": _stated(2, 4, f"{_CONV} activation activation_params", _fused_conv),
-    "com.microsoft.FusedGemm": _stated(
+    "SimplifiedLayerNormalization": stated(2, 2, "axis epsilon stash_type", _simplified),
+    "com.microsoft.BiasGelu": stated(2, 2, "", lambda to, node: gelu(to, _biased(to, node), is_exact=True)),
+    "com.microsoft.EmbedLayerNormalization": stated(7, 9, "epsilon mask_index_type", _embed_norm, optional=(1, 4)),
+    "com.microsoft.FastGelu": stated(1, 2, "", lambda to, node: gelu(to, _biased(to, node), is_exact=False)),
+    "com.microsoft.FusedConv": stated(2, 4, f"{_CONV} activation activation_params", _fused_conv),
+    "com.microsoft.FusedGemm": stated(
         2, 3, "alpha beta transA transB activation activation_alpha activation_beta activation_gamma", _fused_gemm
     ),
-    "com.microsoft.FusedMatMul": _stated(2, 2, "alpha transA transB transBatchA transBatchB", _fused_matmul),
-    "com.microsoft.Gelu": _stated(1, 1, "", lambda to, node: gelu(to, node.x(), is_exact=True)),
-    "com.microsoft.QuickGelu": _stated(1, 1, "alpha", _quick_gelu),
-    "com.microsoft.SkipLayerNormalization": _stated(3, 5, "epsilon", lambda to, node: _skip_norm(to, node, centres=True)),
-    "com.microsoft.SkipSimplifiedLayerNormalization": _stated(
+    "com.microsoft.FusedMatMul": stated(2, 2, "alpha transA transB transBatchA transBatchB", _fused_matmul),
+    "com.microsoft.Gelu": stated(1, 1, "", lambda to, node: gelu(to, node.x(), is_exact=True)),
+    "com.microsoft.Inverse": stated(1, 1, "", _inverse),
+    "com.microsoft.QuickGelu": stated(1, 1, "alpha", _quick_gelu),
+    "com.microsoft.SkipLayerNormalization": stated(3, 5, "epsilon", lambda to, node: _skip_norm(to, node, centres=True)),
+    "com.microsoft.SkipSimplifiedLayerNormalization": stated(
         3, 4, "epsilon", lambda to, node: _skip_norm(to, node, centres=False)
     ),
 }

@@ -3,12 +3,13 @@ Rows of branches and loops: If, Loop and Scan with their graphs as regions.
 
 PTIR's regions see their arguments only: what a graph reads from outside becomes an operand, and a loop carries it unchanged.
 Known arrays become constants inside. A branch that is known at import is inlined. A Loop that counts becomes a
-scan, others a while.
+scan, others a while; one over sequences, or whose values change their types, is unrolled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,20 @@ from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.errors import error
+from mind_dialect.extents.dims import are_equal
 from mind_dialect.ptir.types import SI64, read_type
 from mind_dialect.ptir_shapes import Dim
 from mind_dialect.shapes import inverse_permutation
 
 from ..unsupported import Refused
-from .converter import OnnxConverter, OnnxRow, Scope, Values
-from .emitter import static
+from .converter import OnnxConverter, OnnxRow, Values
+from .emitter import HOW_SIZED
 from .extents import dim_of, greatest, settled
 from .node import Node, axis_of
+from .values import Sequenced, Unusable, Value
+
+MOST_UNROLLED = 1024
+"""Iterations of a Loop that are written one after another."""
 
 
 def _values(to: OnnxConverter, found: Sequence[Any]) -> list[SSAValue]:
@@ -38,44 +44,67 @@ def _alike(to: OnnxConverter, found: Sequence[SSAValue], wanted: Sequence[SSAVal
             raise Refused(f"{what} of {read_type(x.type)} and {read_type(y.type)}", "give both the same type")
 
 
+def _flat(found: Sequence[Any]) -> list[Any]:
+    """Values with the elements of sequences in their places."""
+    return [x for v in found for x in (v if isinstance(v, Sequenced) else [v])]
+
+
 def _if(to: OnnxConverter, node: Node) -> Values:
+    """A sequence that branches return is one of as many values of the run, of the same types in both."""
     then, other = node.graph("then_branch"), node.graph("else_branch")
     if isinstance(node.raw(0), np.ndarray):
         return to.inlined(then if bool(node.number(0)) else other, [])
     names = to.captured(then, other)
     held: list[list[SSAValue]] = []
+    lengths: list[list[int | None]] = []
 
     def branch(graph: Any) -> Any:
         def body(_: Values) -> Values:
-            held.append(_values(to, to.inlined(graph, [])))
+            found = to.inlined(graph, [])
+            lengths.append([len(v) if isinstance(v, Sequenced) else None for v in found])
+            held.append(_values(to, _flat(found)))
             return held[-1]
 
         return to.landed([], names, body)
 
     regions = [branch(then), branch(other)]
+    if lengths[0] != lengths[1]:
+        raise Refused("branches that return sequences of different lengths", "give both as many elements")
     _alike(to, held[0], held[1], "branches that return tensors")
     values = to.outer_values(names)
-    return to.add(ptir.CondOp(to.reshape(node.x(), ()), *values, true=regions[0], false=regions[1])).results
+    results = iter(to.add(ptir.CondOp(to.reshape(node.x(), ()), *values, true=regions[0], false=regions[1])).results)
+    return [next(results) if n is None else Sequenced(islice(results, n)) for n in lengths[0]]
 
 
 def _loop(to: OnnxConverter, node: Node) -> Values:
     body = node.graph("body")
     count = max(0, len(node.operands) - 2)
-    carried = [node.x(i + 2) for i in range(count)]
+    given = [node.raw(i + 2) for i in range(count)]
     rows = len(body.output) - 1 - count
     if rows < 0 or len(body.input) != count + 2:
         raise error("E8005", f"a body of {len(body.input)} inputs for {count} values", region=0, expected=count + 2, actual=0)
     start = np.array(True) if not node.has(1) else node.raw(1)
     if isinstance(start, np.ndarray) and node.has(1) and not bool(node.number(1)):
-        return _no_iteration(to, node, carried, rows)
+        return _counted(to, body, _values(to, given), 0) if rows else given
     trips = node.raw(0) if node.has(0) else None
-    if isinstance(start, np.ndarray) and isinstance(trips, np.ndarray) and _goes_on(to, body, carried):
-        return _counted(to, body, carried, _trip_count(node))
-    if rows:
-        raise Refused(
-            "a Loop with scan outputs whose trip count depends on data", "give it a known trip count and a condition that is true"
-        )
-    return _while(to, node, body, carried, start)
+    is_known = isinstance(start, np.ndarray) and isinstance(trips, np.ndarray)
+    goes_on, is_steady = _tried(to, body, given)
+    if is_known and goes_on and is_steady:
+        return _counted(to, body, _values(to, given), _trip_count(node))
+    if is_known and (rows or not is_steady):
+        return _unrolled(to, body, given, rows, _trip_count(node))
+    if rows or not is_steady:
+        what = "with scan outputs" if rows else "over sequences, or that changes a type,"
+        raise Refused(f"the trip count and the condition of a Loop {what} must be known values", _how_known(node))
+    return _while(to, node, body, _values(to, given), start)
+
+
+def _how_known(node: Node) -> str:
+    """Return what makes the trip count and the condition of a Loop known."""
+    data = [node.proto.input[i] for i in (0, 1) if node.has(i) and not isinstance(node.raw(i), np.ndarray)]
+    pinned = ", ".join(f"{name!r}: ..." for name in data)
+    how = "make them initializers, and let the condition stay true"
+    return how + (f", or pass static={{{pinned}}} if they are inputs" if data else "")
 
 
 def _trip_count(node: Node) -> Dim:
@@ -83,21 +112,45 @@ def _trip_count(node: Node) -> Dim:
     return dim_of(settled(greatest(np.asarray(node.number(0)), np.array(0))).item())
 
 
-def _no_iteration(to: OnnxConverter, node: Node, carried: Values, rows: int) -> Values:
-    if rows:
-        raise Refused("a Loop of zero iterations with scan outputs")
-    return carried
+def _type(to: OnnxConverter, value: Value) -> object:
+    """The type of a value; None of a sequence, which has one value for each element, and the value of what is refused."""
+    return value if isinstance(value, Unusable) else None if isinstance(value, Sequenced) else to.spec(to.value(value))
 
 
-def _goes_on(to: OnnxConverter, body: Any, carried: Values) -> bool:
-    """Return whether the condition of a body is true whenever it began true."""
+def _tried(to: OnnxConverter, body: Any, carried: Values) -> tuple[bool, bool]:
+    """Return whether the condition of a body stays true, and whether its values keep their types; sequences have none."""
 
-    def run() -> Any:
-        i = to.fill(0, SI64)
-        return to.inlined(body, [i, np.array(True), *carried])[0]
+    def run() -> tuple[bool, bool]:
+        values: list[Value] = [v if isinstance(v, Sequenced) else to.value(v) for v in carried]
+        goes, *found = to.inlined(body, [to.fill(0, SI64), np.array(True), *values])
+        pairs = [(_type(to, x), _type(to, y)) for x, y in zip(values, found[: len(values)], strict=True)]
+        is_steady = all(isinstance(y, Unusable) or (x is not None and x == y) for x, y in pairs)
+        return isinstance(goes, np.ndarray) and goes.size == 1 and bool(goes.all()), is_steady
 
-    found = to.trial(run)
-    return isinstance(found, np.ndarray) and found.size == 1 and bool(found.all())
+    return to.trial(run)
+
+
+def _unrolled(to: OnnxConverter, body: Any, carried: Values, rows: int, trips: Dim) -> Values:
+    """The iterations one after another, until the condition is known to be false."""
+    if not isinstance(trips, int) or trips > MOST_UNROLLED:
+        raise Refused(
+            f"a Loop that is unrolled, with the trip count {trips}",
+            f"at most {MOST_UNROLLED} iterations are unrolled; {HOW_SIZED}",
+        )
+    stacked: list[list[SSAValue]] = [[] for _ in range(rows)]
+    for i in range(trips):
+        goes, *found = to.inlined(body, [np.array(i, np.int64), np.array(True), *carried])
+        carried = found[: len(carried)]
+        for sequence, value in zip(stacked, _values(to, found[len(carried) :]), strict=True):
+            sequence.append(to.reshape(value, (1, *to.shape(value))))
+        if not isinstance(goes, np.ndarray):
+            what = "a Loop with scan outputs, over sequences or that changes a type, whose condition depends on data"
+            raise Refused(what, "give it a condition that is true")
+        if not goes.all():
+            break
+    if rows and not stacked[0]:
+        raise Refused("a Loop of zero iterations that changes a type", "remove it")
+    return [*carried, *(to.concat(xs, 0) for xs in stacked)]
 
 
 def _counted(to: OnnxConverter, body: Any, carried: Values, trips: Dim) -> Values:
@@ -117,8 +170,7 @@ def _counted(to: OnnxConverter, body: Any, carried: Values, trips: Dim) -> Value
 
 def _in_scope(to: OnnxConverter, names: Sequence[str], captured: Values, body: Any, arguments: Values) -> list[Any]:
     """The outputs of a graph whose captured names are the arguments of a region; the first may stay known."""
-    outer = to.scope
-    to.scope = Scope(dict(zip(names, captured, strict=True)), outer.opsets, outer, outer.attributes)
+    outer, to.scope = to.scope, to.inner_scope(names, captured)
     try:
         found = to.inlined(body, arguments)
     finally:
@@ -162,8 +214,9 @@ def _scan(to: OnnxConverter, node: Node) -> Values:
             zip(node.each("scan_input_axes", m, 0), node.each("scan_input_directions", m, 0), strict=True)
         )
     ]
-    for x in xs:
-        static(to.shape(x)[:1], "Scan")
+    lengths = [to.shape(x)[0] for x in xs]
+    if not all(are_equal(n, lengths[0]) or (isinstance(n, int) and isinstance(lengths[0], int)) for n in lengths):
+        raise Refused(f"a Scan over {' and '.join(map(str, lengths))} elements, which may differ", HOW_SIZED)
     names = to.captured(body)
     outer = to.outer_values(names)
 

@@ -34,8 +34,12 @@ MOST_NODES = 1 << 17
 """As many nodes are converted, those of inlined functions included."""
 CONTRIB_DOMAINS = frozenset({"com.microsoft"})
 """Domains whose operators the package `onnx` does not define; their rows check attributes themselves."""
+BLOCKED_DOMAINS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
+"""Domains of the layouts that it chooses for one processor."""
 CONTRIB_NAMES = frozenset({"SimplifiedLayerNormalization"})
 """Such operators that ONNX Runtime has in the default domain."""
+ELEMENT = "\0element\0"
+"""Between the name of a sequence and the number of an element, in the name of a captured value."""
 MAX_DEPTH = 40
 """Functions may call functions this deep."""
 
@@ -73,7 +77,7 @@ class Scope:
 class OnnxConverter(Emitter):
     """Converts graphs by a table of rows, one of folds, and the functions of a model."""
 
-    def __init__(self, table: Table, folds: Mapping[str, Fold], functions: Mapping[tuple[str, str], Any], tensors: Tensors):
+    def __init__(self, table: Table, folds: Mapping[str, Fold], functions: Mapping[tuple[str, str, str], Any], tensors: Tensors):
         super().__init__()
         self.table, self.folds, self.functions, self.tensors = table, folds, functions, tensors
         self.unsupported = Unsupported()
@@ -148,7 +152,8 @@ class OnnxConverter(Emitter):
 
     def _made(self, node: Node) -> Values:
         domain = "" if node.proto.domain in DOMAINS else node.proto.domain
-        if (function := self.functions.get((domain, node.proto.op_type))) is not None:
+        overload = getattr(node.proto, "overload", "")  # since version 1.16 of the package
+        if (function := self.functions.get((domain, node.proto.op_type, overload))) is not None:
             return self._called(node, function)
         if node.schema is not None:
             node.check()
@@ -202,6 +207,8 @@ class OnnxConverter(Emitter):
         """The results of a node by the function body that the schema of its op has; `Refused` for an op without one."""
         if (function := self._function_of(node)) is not None:
             return self._called(node, function)
+        if node.proto.domain in CONTRIB_DOMAINS or node.proto.domain in BLOCKED_DOMAINS:
+            raise _of_runtime(node.proto.domain)
         if node.schema is None:
             raise Refused("an op that no opset of the model has", "import the domain, or define the function in the model")
         raise Refused(f"an op of the domain {brief(node.proto.domain) or 'ai.onnx'} without an import rule")
@@ -298,7 +305,25 @@ class OnnxConverter(Emitter):
         found: dict[str, None] = {}
         for graph in graphs:
             _reads(graph, set(), found)
-        return [name for name in found if isinstance(self.scope.find(name), SSAValue)]
+        names: list[str] = []
+        for name in found:
+            value = self.scope.find(name)
+            if isinstance(value, Sequenced):  # its elements have names of their own
+                elements: dict[str, Any] = {f"{name}{ELEMENT}{i}": v for i, v in enumerate(value) if isinstance(v, SSAValue)}
+                self.scope.values.update(elements)
+                names += elements
+            elif isinstance(value, SSAValue):
+                names.append(name)
+        return names
+
+    def inner_scope(self, names: Sequence[str], values: Values) -> Scope:
+        """The scope of a region in which captured names have these values, those of elements of sequences included."""
+        outer, found = self.scope, dict[str, Value](zip(names, values, strict=True))
+        for name in [name for name in found if ELEMENT in name]:
+            sequence, _, i = name.partition(ELEMENT)
+            held = found.setdefault(sequence, Sequenced(cast(Sequenced, outer.find(sequence))))
+            cast(Sequenced, held)[int(i)] = found[name]
+        return Scope(found, outer.opsets, outer, outer.attributes)
 
     def outer_values(self, names: Sequence[str]) -> list[SSAValue]:
         """The values of captured names."""
@@ -311,7 +336,7 @@ class OnnxConverter(Emitter):
         count = len(arguments)
 
         def inside(landed: Values) -> Values:
-            self.scope = Scope(dict(zip(names, landed[count:], strict=True)), outer.opsets, outer, outer.attributes)
+            self.scope = self.inner_scope(names, landed[count:])
             return [*body(landed[:count])]
 
         try:
@@ -327,6 +352,15 @@ class OnnxConverter(Emitter):
                 return run()
         finally:
             self.unsupported, self._nodes = counted, nodes
+
+
+def _of_runtime(domain: str) -> Refused:
+    """The reason for an operator of ONNX Runtime that has no row."""
+    if domain in BLOCKED_DOMAINS:
+        return Refused("a layout of ONNX Runtime for one processor", 'optimize the model up to the level "extended", not "all"')
+    return Refused(
+        "an operator of ONNX Runtime without an import rule", "export the model without it, or define it as a function"
+    )
 
 
 FOLLOWS = Refused("an operand is computed by a refused node")

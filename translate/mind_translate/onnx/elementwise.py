@@ -21,7 +21,10 @@ from ..stablehlo.elementwise import guarded, integer_power
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow, Values
 from .emitter import common_shape, is_integer
+from .model import OLDEST_OPSET
 from .node import Node
+from .opsets import EXPORT
+from .values import Unusable
 
 _UNARY: dict[str, type[PtirOp]] = {
     "Abs": ptir.AbsOp,
@@ -308,10 +311,12 @@ def _is_inf(to: OnnxConverter, node: Node, x: SSAValue) -> SSAValue:
 
 
 def _dropout(to: OnnxConverter, node: Node) -> Values:
-    """Inference: the operand, and a mask of truths."""
+    """Inference: the operand, and a mask of truths; before opset 10 it had another dtype, and models name it unread."""
     if bool(node.number(2)) and node.number(1) != 0:
         raise Refused("Dropout in training mode", "export the model for inference")
     x = node.x()
+    if to.scope.opsets.get("", OLDEST_OPSET) < 10:
+        return [x, Unusable(Refused("a mask of the dtype of the operand", EXPORT))]
     return [x, *([to.fill(True, I1, to.shape(x))] if node.wants(1) else [])]
 
 
@@ -324,16 +329,6 @@ def _as_tensor(to: OnnxConverter, node: Node) -> Any:
     """A constant that no fold has: a word, a sparse tensor."""
     kinds = ", ".join(sorted(node.attributes)) or "nothing"
     raise Refused(f"a constant of {kinds}", "PTIR has dense tensors of numbers only")
-
-
-def _optional(to: OnnxConverter, node: Node) -> Any:
-    if not node.has(0):
-        raise Refused("an optional value that is absent")
-    return node.raw(0)
-
-
-def _has_element(to: OnnxConverter, node: Node) -> SSAValue:
-    return to.fill(node.has(0), I1)
 
 
 ELEMENTWISE: dict[str, OnnxRow | Refused] = {
@@ -368,9 +363,6 @@ ELEMENTWISE: dict[str, OnnxRow | Refused] = {
     "Mean": _mean,
     "Mish": _formula(lambda to, node, x: to.times(x, to.emit(ptir.TanhOp, softplus(to, x)))),
     "Mod": _mod,
-    "Optional": _optional,
-    "OptionalGetElement": _identity,
-    "OptionalHasElement": _has_element,
     "PRelu": _prelu,
     "Pow": _pow,
     "Relu": _formula(lambda to, node, x: relu(to, x)),

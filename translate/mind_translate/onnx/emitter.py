@@ -50,7 +50,7 @@ class Emitter(Lander):
         if isinstance(value, Unusable):
             raise value.refused
         if isinstance(value, Sequenced):
-            raise Refused("a sequence as a tensor")
+            raise Refused("a sequence as a tensor", "return or read its elements, as by SequenceAt or ConcatFromSequence")
         if not isinstance(value, np.ndarray):
             return value
         return self._emitted_sizes(value) if is_symbolic(value) else self.array_constant(value)

@@ -91,6 +91,10 @@ def _same(xs: list[Array]) -> bool:
     return all(x.dtype == xs[0].dtype for x in xs)
 
 
+def _relu(x: Array) -> Any:
+    return np.maximum(x, np.zeros((), x.dtype))
+
+
 def _comparison(function: Callable[..., Any]) -> Fold:
     def fold(node: Node, xs: list[Array]) -> Array | None:
         if math.prod(_common_shape(xs)) > MOST or _is_small_float(xs[0]):
@@ -212,6 +216,12 @@ def _slice(node: Node, xs: list[Array]) -> Array | None:
     return settled(x[tuple(cut)])
 
 
+def _nonzero(node: Node, xs: list[Array]) -> Array | None:
+    """Places of elements that are not 0, of each axis a row; a scalar counts as a vector."""
+    x = xs[0]
+    return None if is_symbolic(x) or _is_small_float(x) else np.stack(np.nonzero(np.atleast_1d(x))).astype(np.int64)
+
+
 def _where(node: Node, xs: list[Array]) -> Array | None:
     if math.prod(_common_shape(xs)) > MOST or xs[0].dtype.kind != "b":
         return None
@@ -311,10 +321,12 @@ FOLDS: dict[str, Fold] = {
     "Mod": _mod,
     "Mul": _elementwise(np.multiply),
     "Neg": _elementwise(np.negative),
+    "NonZero": _nonzero,
     "Not": lambda node, xs: ~xs[0] if xs[0].dtype.kind == "b" else None,
     "Or": _comparison(np.logical_or),
     "Range": _range,
     "ReduceProd": _reduce_prod,
+    "Relu": _elementwise(_relu),
     "Reshape": _reshape,
     "Shape": _shape,
     "Size": _size,

@@ -48,7 +48,7 @@ def convert_model(model: Any, name: str, folder: Path | None, options: Options) 
     """The module of a model with the entry `@main`, and the values of the initialisers that are inputs."""
     versions = opsets(model, name)
     check_names(model.graph, frozenset())
-    functions = {("" if f.domain in DOMAINS else f.domain, f.name): f for f in model.functions}
+    functions = {("" if f.domain in DOMAINS else f.domain, f.name, getattr(f, "overload", "")): f for f in model.functions}
     if len(functions) != len(model.functions):
         raise error("E4002", f"{name}: a function of the model is defined twice", value="function")
     to = OnnxConverter(ROWS, FOLDS, functions, Tensors(folder))

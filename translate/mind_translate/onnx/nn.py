@@ -1,4 +1,4 @@
-"""Rows of pools, normalizations, interpolation and Fourier transforms."""
+"""Rows of pools and normalizations."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from xdsl.ir import SSAValue
 from mind_dialect import ptir
 from mind_dialect.errors import error
 from mind_dialect.ptir.types import F32, SI64
-from mind_dialect.shapes import inverse_permutation
+from mind_dialect.ptir_shapes import Dims
 
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow, Values
 from .emitter import static
-from .node import Node, distinct_axes
-from .structural import padded
+from .node import Node
 from .windows import Window, window_of
 
 
@@ -38,20 +37,31 @@ def _pool_window(to: OnnxConverter, node: Node, x: SSAValue) -> Window:
     return window_of(node, to.shape(x)[2:], node.ints("kernel_shape") or [])
 
 
-def _max_pool(to: OnnxConverter, node: Node) -> Values:
-    x = node.x()
+def max_pool(to: OnnxConverter, node: Node, x: SSAValue) -> list[SSAValue]:
+    """The greatest elements of windows, and their places if they are a result."""
     window = _pool_window(to, node, x)
     found = [pooled(to, x, "max", window)]
     if node.wants(1):
-        if node.int("storage_order"):
-            raise Refused("indices of MaxPool in column-major order", "use storage_order 0")
-        found.append(to.emit(ptir.WindowArgOp, x, kind="max", output_dtype=SI64, **_windows(window)))
+        index = to.emit(ptir.WindowArgOp, x, kind="max", output_dtype=SI64, **_windows(window))
+        found.append(_by_columns(to, index, to.shape(x)) if node.int("storage_order") else index)
     return found
 
 
-def _average_pool(to: OnnxConverter, node: Node) -> SSAValue:
+def _by_columns(to: OnnxConverter, index: SSAValue, shape: Dims) -> SSAValue:
+    """Flat places in row-major order as those in column-major order of the spatial axes; images stay row-major."""
+    sizes = static(shape[2:], "indices of MaxPool in column-major order")
+    rest, found, stride = index, to.like(0, index), 1
+    places: list[SSAValue] = []
+    for n in reversed(sizes):
+        places.insert(0, to.two(ptir.RemainderOp, rest, n))
+        rest = to.over(rest, n)
+    for place, n in zip(places, sizes, strict=True):
+        found, stride = to.plus(found, to.times(place, stride)), stride * n
+    return to.plus(found, to.times(rest, stride))
+
+
+def average_pool(to: OnnxConverter, node: Node, x: SSAValue) -> SSAValue:
     """Sums over counts: of the elements, and with `count_include_pad` of the pads, but not of what `ceil_mode` adds."""
-    x = node.x()
     window = _pool_window(to, node, x)
     ones = to.fill(1, to.dtype(x), (1, 1, *to.shape(x)[2:]))
     counted = window
@@ -178,43 +188,9 @@ def _instance_norm(to: OnnxConverter, node: Node) -> SSAValue:
     return to.plus(to.times(y, gain), shift)
 
 
-# Fourier transforms
-
-
-def _dft(to: OnnxConverter, node: Node) -> SSAValue:
-    """Along one axis; the last dimension holds real numbers, or real and imaginary parts."""
-    x = node.x()
-    shape = to.shape(x)
-    rank = len(shape)
-    axis = (node.integers(2) or [-2])[0] if node.has(2) else node.int("axis", 1 if "axis" in node.attributes else -2)
-    if "axis" not in node.attributes and not node.has(2) and to.scope.opsets[""] < 20:
-        axis = 1
-    axis = distinct_axes([axis], rank)[0]
-    inverse, one_sided = bool(node.int("inverse")), bool(node.int("onesided"))
-    if shape[-1] not in (1, 2) or axis == rank - 1 or (inverse and one_sided):
-        raise Refused("a transform of this form", "use the last dimension for parts, and onesided only forwards")
-    length = (node.integers(1) or [None])[0] if node.has(1) else None
-    (n,) = static(shape[axis : axis + 1], "DFT")
-    length = n if length is None else length
-    high = [0] * rank
-    high[axis] = length - n
-    x = padded(to, x, [0] * rank, high, None)
-    parts = [to.reshape(to.part(x, rank - 1, i, i + 1), to.shape(x)[:-1]) for i in range(2 if shape[-1] == 2 else 1)]
-    real, imag = parts if len(parts) == 2 else (parts[0], to.like(0, parts[0]))
-    order = [*(i for i in range(rank - 1) if i != axis), axis]
-    z = to.transpose(to.emit(ptir.ComplexOp, real, imag), order)
-    z = to.emit(ptir.FftOp, z, kind="ifft" if inverse else "fft", lengths=(length,))
-    z = to.transpose(z, inverse_permutation(order))
-    if one_sided:
-        z = to.part(z, axis, 0, length // 2 + 1)
-    both = [to.reshape(to.emit(op, z), (*to.shape(z), 1)) for op in (ptir.RealOp, ptir.ImagOp)]
-    return to.concat(both, rank - 1)
-
-
 NN: dict[str, OnnxRow | Refused] = {
-    "AveragePool": _average_pool,
+    "AveragePool": lambda to, node: average_pool(to, node, node.x()),
     "BatchNormalization": _batch_norm,
-    "DFT": _dft,
     "GlobalAveragePool": lambda to, node: to.mean(node.x(), _spatial(to, node.x())),
     "GlobalLpPool": _global_lp_pool,
     "GlobalMaxPool": lambda to, node: to.reduced("max", node.x(), _spatial(to, node.x())),
@@ -223,5 +199,5 @@ NN: dict[str, OnnxRow | Refused] = {
     "LayerNormalization": _layer_norm,
     "LpNormalization": _lp_normalization,
     "LpPool": _lp_pool,
-    "MaxPool": _max_pool,
+    "MaxPool": lambda to, node: max_pool(to, node, node.x()),
 }

@@ -112,9 +112,7 @@ def _batch_normalization(node: Node) -> Node:
 
 
 def _dropout(node: Node) -> Node:
-    """A node that only names its operand, as it is without training; opset 10 made the mask one of booleans."""
-    if node.wants(1) and node.schema.since_version < 10:
-        raise Refused("a mask of the dtype of the operand", EXPORT)
+    """A node that only names its operand, as it is without training."""
     return _changed(node, [0], without=("ratio",)) if node.schema.since_version < 12 else node
 
 

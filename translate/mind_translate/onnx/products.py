@@ -75,15 +75,20 @@ def _factor(to: OnnxConverter, x: SSAValue, factor: float) -> float:
     return int(factor)
 
 
-def _det(to: OnnxConverter, node: Node) -> SSAValue:
-    """The determinants of square matrices."""
-    x = node.x()
+def square(to: OnnxConverter, x: SSAValue) -> SSAValue:
+    """Square matrices; E3002 and E3003 for others."""
     shape = to.shape(x)
     if len(shape) < 2:
         raise error("E3002", f"rank {len(shape)}, expected at least 2", expected="at least 2", actual=len(shape))
     if shape[-1] != shape[-2]:
         raise error("E3003", f"matrices {brief(list(shape))}, expected square ones", dimension="columns", extents=shape[-2:])
-    return linalg.call(to, "det", [x], [TensorSpec(to.dtype(x), shape[:-2])])[0]
+    return x
+
+
+def _det(to: OnnxConverter, node: Node) -> SSAValue:
+    """The determinants of square matrices."""
+    x = square(to, node.x())
+    return linalg.call(to, "det", [x], [TensorSpec(to.dtype(x), to.shape(x)[:-2])])[0]
 
 
 # Windows of convolutions and pools
@@ -155,7 +160,11 @@ def _conv_transpose(to: OnnxConverter, node: Node) -> SSAValue:
 
 
 def _cropped(node: Node, spatial: Sequence[int], strides: Sequence[int], full: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Return the amounts that are cut off the whole result before and after."""
+    """
+    Return the amounts that are cut off the whole result before and after.
+
+    What a wanted shape has more than the whole result is after it, as where `output_padding` says so.
+    """
     n = len(spatial)
     mode = node.word("auto_pad", "NOTSET", ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"))
     shape = (node.ints("output_shape") or [])[-n:]
@@ -165,9 +174,7 @@ def _cropped(node: Node, spatial: Sequence[int], strides: Sequence[int], full: S
         pads = (node.ints("pads") if mode == "NOTSET" else None) or [0] * (2 * n)
         return pads[:n], pads[n:]
     totals = [f - s for f, s in zip(full, shape, strict=True)]
-    low = [t - t // 2 if mode == "SAME_LOWER" else t // 2 for t in totals]
-    if mode not in ("SAME_LOWER", "SAME_UPPER"):
-        low = [t - t // 2 for t in totals]
+    low = [max(0, t) // 2 if mode == "SAME_UPPER" else -(-max(0, t) // 2) for t in totals]
     return low, [t - a for t, a in zip(totals, low, strict=True)]
 
 
@@ -227,8 +234,9 @@ def _rows(to: OnnxConverter, scale: SSAValue) -> SSAValue:
     return to.reshape(scale, (*to.shape(scale), 1)) if len(to.shape(scale)) == 1 else scale
 
 
-def _qlinear_conv(to: OnnxConverter, node: Node) -> SSAValue:
-    x, x_scale, x_zero, w, w_scale, w_zero, scale, zero = (node.x(i) for i in range(8))
+def qlinear_conv(to: OnnxConverter, node: Node, x: SSAValue) -> SSAValue:
+    """A convolution of integers with scales, of an image that is given."""
+    x_scale, x_zero, w, w_scale, w_zero, scale, zero = (node.x(i) for i in range(1, 8))
     window = window_of(node, *_operands(to, node, x, w))
     total = convolution(to, centred(to, x, x_zero), centred(to, w, w_zero, 0), window, node.int("group", 1))
     total = _with_bias(to, total, node.optional(8))
@@ -269,7 +277,7 @@ def _parameters(to: OnnxConverter, node: Node, x: SSAValue, zero: SSAValue | Non
     return axis, [None if p is None else to.along(p, axis, rank) for p in given]
 
 
-def _quantize(to: OnnxConverter, node: Node) -> SSAValue:
+def quantize(to: OnnxConverter, node: Node) -> SSAValue:
     """`saturate(round(x / scale) + zero)`; floats of 8 bits are not rounded to whole numbers."""
     x, zero = node.x(), node.optional(2)
     dtype = to.dtype(zero) if zero is not None else node.dtype("output_dtype", DTYPES["ui8"])
@@ -285,7 +293,7 @@ def _quantize(to: OnnxConverter, node: Node) -> SSAValue:
     return to.cast(rounded if zero is None else to.plus(rounded, to.cast(zero, to.dtype(rounded))), dtype)
 
 
-def _dequantize(to: OnnxConverter, node: Node) -> SSAValue:
+def dequantize(to: OnnxConverter, node: Node) -> SSAValue:
     """`(x - zero) * scale`, by the quantized op where it has the form."""
     x, zero = node.x(), node.optional(2)
     found = node.dtype("output_dtype", to.dtype(node.x(1)))
@@ -307,12 +315,12 @@ PRODUCTS: dict[str, OnnxRow | Refused] = {
     "Conv": conv,
     "ConvInteger": _conv_integer,
     "ConvTranspose": _conv_transpose,
-    "DequantizeLinear": _dequantize,
+    "DequantizeLinear": dequantize,
     "Det": _det,
     "Gemm": gemm,
     "MatMul": _matmul,
     "MatMulInteger": _matmul_integer,
-    "QLinearConv": _qlinear_conv,
+    "QLinearConv": lambda to, node: qlinear_conv(to, node, node.x()),
     "QLinearMatMul": _qlinear_matmul,
-    "QuantizeLinear": _quantize,
+    "QuantizeLinear": quantize,
 }

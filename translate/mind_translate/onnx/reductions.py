@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.extents.dims import product_dims
-from mind_dialect.ptir.types import I1, SI64, UI8, Kind
+from mind_dialect.ptir.types import F64, I1, SI64, UI8, Kind
 
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow, Values
@@ -57,7 +57,10 @@ def _absolute(to: OnnxConverter, x: SSAValue) -> SSAValue:
 
 
 def _root(to: OnnxConverter, x: SSAValue) -> SSAValue:
-    return to.emit(ptir.SqrtOp, x) if to.dtype(x).is_float else _refuse_integers()
+    """The root; of an integer its whole part, as ONNX Runtime and the package's evaluator have it."""
+    if to.dtype(x).is_float:
+        return to.emit(ptir.SqrtOp, x)
+    return to.cast(to.emit(ptir.SqrtOp, to.cast(x, F64)), to.dtype(x))
 
 
 def _log(to: OnnxConverter, x: SSAValue) -> SSAValue:
@@ -65,7 +68,7 @@ def _log(to: OnnxConverter, x: SSAValue) -> SSAValue:
 
 
 def _refuse_integers() -> SSAValue:
-    raise Refused("a root or logarithm of integers", "cast the operand to a float")
+    raise Refused("a logarithm of integers, which ONNX leaves open and opset 28 dropped", "cast the operand to a float")
 
 
 def _log_sum_exp(to: OnnxConverter, node: Node) -> SSAValue:

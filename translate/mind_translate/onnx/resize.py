@@ -37,7 +37,7 @@ def _coordinates(mode: str, n: int, m: int, scale: float, roi: tuple[float, floa
 
     Quotients by the scale are rounded to `dtype`. Coordinates that are rounded to an element need f32, the dtype of scales:
     1 / f32(1 / 3) is 3 in f32, and less than 3 in f64, which rounds down to another element. ONNX Runtime computes in f32
-    too, but the quotient of `half_pixel_symmetric` in f64.
+    too, but the quotient of `half_pixel_symmetric` in f64. A region is in f32 throughout, as it decides which places are outside.
     """
     i = np.arange(m, dtype=np.float64)
     corner, centre = (i / scale).astype(dtype), ((i + 0.5) / scale).astype(dtype)
@@ -53,8 +53,10 @@ def _coordinates(mode: str, n: int, m: int, scale: float, roi: tuple[float, floa
             length = float(dtype(n * scale))
             return i * (n - 1) / (length - 1) if length != 1 else np.zeros(m)
         case "tf_crop_and_resize":
-            start, end = roi
-            return start * (n - 1) + i * (end - start) * (n - 1) / (m - 1) if m > 1 else np.full(m, 0.5 * (start + end) * (n - 1))
+            start, end, length = np.float32(roi[0]), np.float32(roi[1]), np.float32(n - 1)
+            if m == 1:
+                return np.full(m, np.float32(0.5) * (start + end) * length)
+            return start * length + i.astype(np.float32) * (end - start) * length / np.float32(m - 1)
         case _:
             return corner
 

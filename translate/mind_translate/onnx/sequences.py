@@ -1,5 +1,5 @@
 """
-Rows of sequences, which are lists of values at import.
+Rows of sequences, which are lists of values at import, and of optional values, of which the import knows whether they are there.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
+from mind_dialect import ptir
 from mind_dialect.errors import brief, error
 
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow
 from .emitter import static
+from .indexing import from_start
 from .node import Node, axis_of
-from .values import Sequenced
+from .values import NOTHING, Sequenced
 
 
 def _sequence(node: Node, i: int = 0) -> Sequenced:
@@ -47,7 +49,15 @@ def _sequence_erase(to: OnnxConverter, node: Node) -> Sequenced:
 
 
 def _sequence_at(to: OnnxConverter, node: Node) -> Any:
+    """An element; at a position of the run, one of elements that have the same type."""
     held = _sequence(node)
+    position = node.raw(1)
+    if isinstance(position, SSAValue) and to.known_array(position) is None and held:
+        xs = [to.value(v) for v in held]
+        if any(x.type != xs[0].type for x in xs):
+            raise Refused("a position that is data, in a sequence of different types", "give all elements one type")
+        rows = to.concat([to.reshape(x, (1, *to.shape(x))) for x in xs], 0)
+        return to.emit(ptir.TakeOp, rows, from_start(to, to.reshape(position, ()), len(xs)))
     return held[_place(node, 1, len(held))]
 
 
@@ -92,8 +102,15 @@ def _sequence_map(to: OnnxConverter, node: Node) -> list[Sequenced]:
     return found
 
 
+def _has_element(to: OnnxConverter, node: Node) -> Any:
+    return np.array(node.has(0) and node.operands[0] is not NOTHING)
+
+
 SEQUENCES: dict[str, OnnxRow | Refused] = {
     "ConcatFromSequence": _concat_from_sequence,
+    "Optional": lambda to, node: node.raw(0) if node.has(0) else NOTHING,
+    "OptionalGetElement": lambda to, node: node.raw(0),
+    "OptionalHasElement": _has_element,
     "SequenceAt": _sequence_at,
     "SequenceConstruct": lambda to, node: Sequenced(node.raw(i) for i in range(len(node.operands))),
     "SequenceEmpty": lambda to, node: Sequenced(),

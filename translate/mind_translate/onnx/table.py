@@ -19,6 +19,7 @@ from .resize import RESIZE
 from .sampling import SAMPLING
 from .sequences import SEQUENCES
 from .slices import SLICES
+from .spectral import SPECTRAL
 from .structural import STRUCTURAL
 
 _WORDS = Refused("words", "PTIR has tensors of numbers only")
@@ -31,7 +32,6 @@ REASONS: dict[str, Refused] = {
     "DeformConv": _IMAGE,
     "ImageDecoder": Refused("the decoding of images", "decode before the program"),
     "MaxRoiPool": _IMAGE,
-    "MelWeightMatrix": Refused("a mel filter bank", "compute it before the program, as an initializer"),
     "Multinomial": _RANDOM,
     "RandomNormal": _RANDOM,
     "RandomNormalLike": _RANDOM,
@@ -39,7 +39,6 @@ REASONS: dict[str, Refused] = {
     "RandomUniformLike": _RANDOM,
     "RegexFullMatch": _WORDS,
     "RoiAlign": _IMAGE,
-    "STFT": Refused("a short-time Fourier transform", "cut the signal into frames, and use DFT"),
     "StringConcat": _WORDS,
     "StringNormalizer": _WORDS,
     "StringSplit": _WORDS,
@@ -70,6 +69,7 @@ ROWS: dict[str, OnnxRow | Refused] = {
     **NN,
     **RESIZE,
     **SAMPLING,
+    **SPECTRAL,
     **RECURRENT,
     **CONTROL,
     **LEARNED,

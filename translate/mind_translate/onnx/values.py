@@ -18,6 +18,10 @@ class Unusable:
         self.refused = refused
 
 
+NOTHING = Unusable(Refused("an optional value that is absent", "ask OptionalHasElement before it is read"))
+"""An optional value without an element."""
+
+
 class Sequenced(list[Any]):
     """A sequence of values, known at import."""
 

@@ -15,10 +15,11 @@ from xdsl.ir import Attribute
 from xdsl.traits import SymbolTable
 
 from mind_dialect import ptir
-from mind_dialect.errors import brief
+from mind_dialect.errors import brief, error
 from mind_dialect.ptir.types import SI32
 
 from ..unsupported import Refused
+from .chlo import top_k
 from .converter import StablehloConverter, StablehloRow, Values
 from .elementwise import total_order
 from .foreign import ForeignOp, name_of
@@ -73,7 +74,35 @@ def _takes_largest(op: ForeignOp) -> bool:
     raise Refused("an ApproxTopK with a comparator other than x > y or x < y", "use chlo.top_k or a sort")
 
 
-CUSTOM_CALLS: Mapping[str, Callable[[StablehloConverter, ForeignOp], Values]] = {**LAPACK, "ApproxTopK": _approx_top_k}
+def _mhlo_function(name: str) -> Callable[[StablehloConverter, ForeignOp], Values]:
+    """Return the row of a function of one operand that a version of MHLO has, by that of CHLO."""
+
+    def row(to: StablehloConverter, op: ForeignOp) -> Values:
+        if len(op.operands) != 1 or len(op.results) != 1:
+            raise error("E2007", f"has {len(op.operands)} operands, expected 1", expected=1, actual=len(op.operands))
+        return to.apply(f"chlo.{name}", op.operands, op.results, op)
+
+    return row
+
+
+def _mhlo_top_k(to: StablehloConverter, op: ForeignOp) -> Values:
+    """The greatest, or the least, of the last axis."""
+    stated = op.attributes.get("mhlo.attributes")
+    k, largest = (stated.data.get(name) if isinstance(stated, DictionaryAttr) else None for name in ("k", "largest"))
+    if not isinstance(k, IntegerAttr) or len(op.operands) != 1 or len(op.results) != 2:
+        raise op.wrong("mhlo.attributes", "k and largest, for one operand and two results")
+    is_largest = not isinstance(largest, IntegerAttr) or bool(largest.value.data)
+    return top_k(to, op.operands[0], k.value.data, op.results[1].dtype, largest=is_largest)
+
+
+MHLO_FUNCTIONS = tuple("acos acosh asin asinh atan atanh cosh digamma erf erf_inv erfc lgamma sinh square tan".split())
+"""Functions that frameworks write as custom calls, such as `mhlo.erf`, where StableHLO has no op."""
+CUSTOM_CALLS: Mapping[str, Callable[[StablehloConverter, ForeignOp], Values]] = {
+    **LAPACK,
+    **{f"mhlo.{name}": _mhlo_function(name) for name in MHLO_FUNCTIONS},
+    "ApproxTopK": _approx_top_k,
+    "mhlo.topk": _mhlo_top_k,
+}
 """Rows of custom calls by target."""
 
 
@@ -91,13 +120,18 @@ def _custom_call(to: StablehloConverter, op: ForeignOp) -> Values:
     raise Refused(f"a custom call of {brief(target)!r}", "register a ptir.custom_call, or replace it before the import")
 
 
+def _no_tuple(to: StablehloConverter, op: ForeignOp) -> Values:
+    """Raise E4016: tuples were replaced by their elements, so this op has operands or results that it cannot have."""
+    message = "expected one tuple as a result" if op.short == "tuple" else "expected one tuple as operand, and an element of it"
+    raise error("E4016", message, issue=message)
+
+
 _MANY_DEVICES = Refused(
     "communication between devices", "convert the program for one device; XLA inserts the collectives from shardings"
 )
 _ON_HOST = Refused("communication with the host", "pass the data as arguments and results")
 _TOKENS = Refused("ordered effects", "PTIR programs have no effects")
 _QUANTIZED = Refused("quantized types", "dequantize before the import, or use ptir.quantize and ptir.dequantize")
-_TUPLES = Refused("tuples", "return several results instead")
 _ASYNC = Refused("asynchronous ops", "use the op itself")
 _SEEDS = Refused("random numbers of an unspecified algorithm", "use rng_bit_generator, or PTIR's own ptir.rng_uniform")
 
@@ -120,7 +154,7 @@ CALLS: dict[str, StablehloRow | Refused] = {
     **dict.fromkeys(("stablehlo.infeed", "stablehlo.outfeed", "stablehlo.recv", "stablehlo.send"), _ON_HOST),
     **dict.fromkeys(("stablehlo.after_all", "stablehlo.create_token"), _TOKENS),
     **dict.fromkeys(("stablehlo.uniform_dequantize", "stablehlo.uniform_quantize"), _QUANTIZED),
-    **dict.fromkeys(("stablehlo.get_tuple_element", "stablehlo.tuple"), _TUPLES),
+    **dict.fromkeys(("stablehlo.get_tuple_element", "stablehlo.tuple"), _no_tuple),
     **dict.fromkeys(("stablehlo.async_done", "stablehlo.async_start"), _ASYNC),
     "stablehlo.return": Refused("a terminator outside of a region of StableHLO"),
     "stablehlo.rng": _SEEDS,

@@ -11,7 +11,7 @@ import math
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir.types import DTYPES, F64, SI32, SI64, Kind, dtype_named
+from mind_dialect.ptir.types import DTYPES, F64, SI32, SI64, Kind, PtirDType, dtype_named
 
 from ..bessel import bessel_ie
 from ..erfc import erfc
@@ -189,13 +189,17 @@ def _conj(to: StablehloConverter, op: ForeignOp) -> SSAValue:
 
 
 def _top_k(to: StablehloConverter, op: ForeignOp) -> Values:
-    """The greatest first, floats in their total order, as XLA does: NaN with a sign is the least."""
-    (x,), dtype = op.operands, op.results[1].dtype if len(op.results) == 2 else SI32
+    dtype = op.results[1].dtype if len(op.results) == 2 else SI32
+    return top_k(to, op.operands[0], op.integer("k"), dtype, largest=True)
+
+
+def top_k(to: StablehloConverter, x: SSAValue, k: int, dtype: PtirDType, *, largest: bool) -> Values:
+    """The greatest or least of the last axis, and where they are; floats in their total order: NaN with a sign is the least."""
     if dtype not in (SI32, SI64):
         raise Refused(f"indices of {dtype}")
     key = total_order(to, x) if to.dtype(x).is_float else x
-    values, indices = to.add(ptir.TopKOp(key, k=op.integer("k"), axis=-1, largest=True, indices_dtype=dtype)).results
-    return [values if key is x else to.emit(ptir.GatherOp, x, indices, axis=len(op.shape) - 1), indices]
+    values, indices = to.add(ptir.TopKOp(key, k=k, axis=-1, largest=largest, indices_dtype=dtype)).results
+    return [values if key is x else to.emit(ptir.GatherOp, x, indices, axis=len(to.shape(x)) - 1), indices]
 
 
 def _constant_like(to: StablehloConverter, op: ForeignOp) -> SSAValue:

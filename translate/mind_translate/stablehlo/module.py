@@ -38,6 +38,7 @@ from .size_functions import quotients
 from .sizes import MOST_RESTARTS, Restart, Sizes
 from .table import OPERANDS, POINTWISE, ROWS
 from .torch_symbols import bound_dims, symbol_facts
+from .tuples import flatten_tuples
 
 DIMENSION_ATTRIBUTE = "mind.dimension"
 """The attribute of a scalar argument that must be the size of the dimension that it names."""
@@ -117,6 +118,7 @@ def _computations(functions: list[FuncOp]) -> Iterator[str]:
 
 def _convert_functions(module: ModuleOp, functions: list[FuncOp], chosen: set[str]) -> None:
     by_name = {f.sym_name.data: f for f in functions}
+    flatten_tuples(f for name, f in by_name.items() if name in chosen)
     to = StablehloConverter(ROWS, OPERANDS, POINTWISE, by_name)
     to.quotients = quotients(by_name)
     helpers = set(_computations(functions))

@@ -40,7 +40,7 @@ _COUNTS: dict[int, str] = {
     chlo.acos chlo.acosh chlo.asin chlo.asinh chlo.atan chlo.atanh chlo.bessel_i1e chlo.conj chlo.constant_like chlo.cosh
     chlo.digamma chlo.erf chlo.erf_inv chlo.erfc chlo.is_inf chlo.is_neg_inf chlo.is_pos_inf chlo.lgamma chlo.sinh chlo.square
     chlo.tan chlo.top_k sdy.propagation_barrier sdy.reshard sdy.sharding_constraint sdy.sharding_group sdy.data_flow_edge
-    sdy.func_data_flow_edge cholesky fft rng_bit_generator
+    sdy.func_data_flow_edge cholesky fft get_tuple_element rng_bit_generator
     """,
     2: """
     add and atan2 compare complex convolution divide dot dot_general dynamic_broadcast_in_dim dynamic_reshape einsum gather
@@ -58,7 +58,7 @@ _COUNTS: dict[int, str] = {
     0: "constant iota chlo.constant sdy.constant",
 }
 _LEAST: dict[int, str] = {
-    0: "composite custom_call optimization_barrier func.call while sdy.named_computation enzyme.autodiff enzyme.fwddiff",
+    0: "composite custom_call optimization_barrier func.call tuple while sdy.named_computation enzyme.autodiff enzyme.fwddiff",
     1: "concatenate dynamic_slice map sort dynamic_iota",
     2: "dynamic_update_slice reduce reduce_window",
     3: "scatter",
