@@ -23,7 +23,7 @@ from mind_translate.fx.locations import location_of
 from mind_translate.unsupported import Refused, Unsupported
 
 from .torch_gradients import stopped_gradients
-from .torch_replaced import replacing
+from .torch_patches import exportable
 
 LEAST = (2, 9)
 """The oldest version of torch that is supported; the extra says the same."""
@@ -55,11 +55,33 @@ def exported(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynam
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with replacing(torch):
-                return torch.export.export(model, args, dict(kwargs) or None, dynamic_shapes=dynamic)
+            with exportable(torch):
+                return _by_torch(torch, model, args, dict(kwargs) or None, dynamic)
     except Exception as e:
         message = f"torch.export cannot export {type(model).__name__}: {brief(e)}"
         raise error("E7001", message, option="model") from None
+
+
+def _by_torch(torch: Any, model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, dynamic: Any) -> Any:
+    """Return torch's export; some uses of `vmap` need the strict form, which reads the source."""
+    try:
+        return torch.export.export(model, args, kwargs, dynamic_shapes=dynamic)
+    except Exception as e:
+        if _UNTRACED in str(e):
+            raise ValueError(f"{_CAPTURED} ({e})") from None
+        if "vmap" not in str(e):
+            raise
+        try:
+            found = torch.export.export(model, args, kwargs, dynamic_shapes=dynamic, strict=True)
+        except Exception:
+            raise e from None
+        if any(hasattr(constant, "fake_mode") for constant in found.constants.values()):
+            raise ValueError(f"{_CAPTURED} ({e})") from None
+        return found
+
+
+_UNTRACED = "fake tensor in the exported program constant's list"
+_CAPTURED = "a tensor that it cannot trace: pass what a function of vmap captures by in_dims=None, use .detach() for .data"
 
 
 def open_exported(path: Path | str) -> Any:

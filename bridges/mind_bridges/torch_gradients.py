@@ -138,7 +138,7 @@ class _Edits:
     def _root(self, node: Any) -> tuple[Any, bool]:
         """The node of whose elements another one is a view, and whether the view has no derivative."""
         is_detached = False
-        while node.op == "call_function":
+        while getattr(node, "op", None) == "call_function":  # the operand of some ops is a list
             if node.target is operator.getitem:
                 is_of_block = node.args[0].target is self.block and not node.args[0].args[0]
                 source = self.aliased(node) if is_of_block else node.args[0]
@@ -179,7 +179,8 @@ class _Edits:
     def undo(self) -> None:
         """Take all edits back."""
         for node, args, kwargs in self.before:
-            node.args, node.kwargs = args, kwargs
+            if node.args != args or node.kwargs != kwargs:
+                node.args, node.kwargs = args, kwargs
         for before, after in reversed(self.renamed):
             self.signature.replace_all_uses(after, before)
         for made in reversed(self.made):
