@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -112,3 +113,28 @@ def test_counts_that_contradict_the_stated_size_are_an_error() -> None:
                 "numpy",
             )
         assert caught.value.code == "E6001"
+
+
+REDUCED: dict[str, Row] = {
+    f"products at indices, {name}, {include}": (
+        lambda x, i, u, include=include: x.scatter_reduce(0, i, u, "prod", include_self=include),
+        lambda zeros=zeros: (normal(3, 4), torch.tensor([[0, 1, 2, 0], [0, 2, 2, 1]]), with_zeros(normal(2, 4), zeros)),
+    )
+    for include in (True, False)
+    for name, zeros in (("none 0", 0), ("one 0", 1), ("two 0", 2))
+} | {
+    "products of slices at indices": (
+        lambda x, i, u: x.index_reduce(0, i, u, "prod"),
+        lambda: (normal(3, 4), torch.tensor([0, 2, 0]), with_zeros(normal(3, 4), 1)),
+    ),
+}
+
+
+def with_zeros(x: Any, count: int) -> Any:
+    x[:count, 0] = 0
+    return x
+
+
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", "index_reduce")
+    test_products, test_products_have_derivatives, test_derivatives_of_products = checks_of(REDUCED, 6)
