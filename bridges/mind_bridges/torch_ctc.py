@@ -45,7 +45,7 @@ def ctc_loss(
 
 
 def _padded(torch: Any, targets: Any, lengths: Any, batch: int) -> Any:
-    """Return targets of shape [batch, longest]; concatenated ones are taken apart, by lengths that are numbers."""
+    """Return targets of shape [batch, longest]; concatenated ones are split by lengths that are numbers."""
     if targets.ndim == 2:
         return targets.to(torch.int64)
     if not isinstance(lengths, list | tuple):

@@ -1,5 +1,5 @@
 """
-Where gradients stop in exported programs, which decomposing a program would lose.
+Ends of gradients in exported programs, which decomposing a program would lose.
 
 Torch computes blocks of `torch.no_grad()` without derivatives, detaches tensors in place, and keeps the derivative of a tensor
 that is written to without one: its elements change, and the derivative is that of what was there before.
