@@ -118,8 +118,8 @@ class Update:
         """
         Return `x` with the elements at the key multiplied, as often as an index is repeated.
 
-        Products of index arrays have a derivative only where `unique_indices` promises that no element is selected twice, else
-        E5001; a broken promise lets the last one count.
+        `unique_indices` promises that no element is selected twice, for cheaper derivatives; a broken promise lets the last one
+        count.
         """
         from .rows import elementwise as e
 

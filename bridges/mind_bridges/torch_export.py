@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mind_dialect.errors import MindError, brief, error
+from mind_dialect.locations import shown_location
 from mind_lowering.ptir_kernels.formats import array_dtype
 from mind_translate.fx import DECOMPOSED, KEPT, dtype_of, read_exported
-from mind_translate.fx.graph import Exported
-from mind_translate.unsupported import Refused
+from mind_translate.fx.graph import Exported, key_of
+from mind_translate.fx.locations import location_of
+from mind_translate.unsupported import Refused, Unsupported
 
-from .torch_replaced import replacing
+from .torch_gradients import stopped_gradients
+from .torch_patches import exportable
 
 LEAST = (2, 9)
 """The oldest version of torch that is supported; the extra says the same."""
@@ -53,11 +55,33 @@ def exported(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynam
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with replacing(torch):
-                return torch.export.export(model, args, dict(kwargs) or None, dynamic_shapes=dynamic)
+            with exportable(torch):
+                return _by_torch(torch, model, args, dict(kwargs) or None, dynamic)
     except Exception as e:
         message = f"torch.export cannot export {type(model).__name__}: {brief(e)}"
         raise error("E7001", message, option="model") from None
+
+
+def _by_torch(torch: Any, model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, dynamic: Any) -> Any:
+    """Return torch's export; some uses of `vmap` need the strict form, which reads the source."""
+    try:
+        return torch.export.export(model, args, kwargs, dynamic_shapes=dynamic)
+    except Exception as e:
+        if _UNTRACED in str(e):
+            raise ValueError(f"{_CAPTURED} ({e})") from None
+        if "vmap" not in str(e):
+            raise
+        try:
+            found = torch.export.export(model, args, kwargs, dynamic_shapes=dynamic, strict=True)
+        except Exception:
+            raise e from None
+        if any(hasattr(constant, "fake_mode") for constant in found.constants.values()):
+            raise ValueError(f"{_CAPTURED} ({e})") from None
+        return found
+
+
+_UNTRACED = "fake tensor in the exported program constant's list"
+_CAPTURED = "a tensor that it cannot trace: pass what a function of vmap captures by in_dims=None, use .detach() for .data"
 
 
 def open_exported(path: Path | str) -> Any:
@@ -74,40 +98,39 @@ def open_exported(path: Path | str) -> Any:
 def read_program(program: Any) -> Exported:
     """The module of an exported program, which torch decomposes first. Raises E8008; E7001 where torch cannot."""
     torch = require()
+    _refuse_random_layers(program)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            with stopped_gradients(program):
+            with stopped_gradients(torch, program):
                 decomposed = program.run_decompositions(_decompositions())
+        except MindError:
+            raise
         except Exception as e:
             raise error("E7001", f"torch cannot decompose the program: {brief(e)}", option="model") from None
     return read_exported(decomposed, torch.result_type)
 
 
-@contextmanager
-def stopped_gradients(program: Any) -> Generator[None]:
-    """Detach, for a while, what blocks of `torch.no_grad()` give: decomposing the program takes the blocks away."""
-    torch = require()
-    block, graph, signature = torch.ops.higher_order.wrap_with_set_grad_enabled, program.graph, program.graph_signature
-    detached: list[Any] = []
-    for node in [n for n in graph.nodes if n.target is block and not n.args[0]]:
-        for result in list(node.users):
-            with graph.inserting_after(result):
-                made = graph.call_function(torch.ops.aten.detach.default, (result,))
-            made.meta.update(result.meta)
-            result.replace_all_uses_with(made)
-            made.args = (result,)  # it was replaced there too
-            signature.replace_all_uses(result.name, made.name)
-            detached.append(made)
-    program.graph_module.recompile()
-    try:
-        yield
-    finally:
-        for made in detached:
-            made.replace_all_uses_with(made.args[0])
-            signature.replace_all_uses(made.name, made.args[0].name)
-            graph.erase_node(made)
-        program.graph_module.recompile()
+_DROPOUT = Refused(
+    "dropout between layers in training mode, whose random numbers no other library reproduces", "use model.eval()"
+)
+
+
+def _refuse_random_layers(program: Any) -> None:
+    """Raise E8008 for recurrent networks with dropout in training, which torch's decomposition leaves out."""
+    found = Unsupported()
+    nodes = [n for part in program.graph_module.modules() if hasattr(part, "graph") for n in part.graph.nodes]
+    for node in nodes:
+        schema = getattr(node.target, "_schema", None)
+        if node.op != "call_function" or schema is None or schema.name not in _RECURRENT:
+            continue
+        given = {a.name: node.args[i] if i < len(node.args) else node.kwargs.get(a.name) for i, a in enumerate(schema.arguments)}
+        if given["train"] and given["dropout"] and given["num_layers"] > 1:
+            found.add(key_of(node.target), _DROPOUT, place=shown_location(location_of(node)))
+    found.raise_if_any()
+
+
+_RECURRENT = frozenset(f"aten::{name}" for name in ("gru", "lstm", "rnn_relu", "rnn_tanh"))
 
 
 def _decompositions() -> Any:

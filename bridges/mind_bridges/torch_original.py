@@ -16,7 +16,8 @@ import numpy as np
 
 from mind_dialect.errors import brief, error
 
-from .torch_export import as_array, require, stopped_gradients
+from .torch_export import as_array, require
+from .torch_gradients import stopped_gradients
 
 _WRITTEN = ("BUFFER_MUTATION", "USER_INPUT_MUTATION", "PARAMETER_MUTATION")
 
@@ -26,7 +27,7 @@ class TorchOriginal:
 
     def __init__(self, program: Any):
         self.torch = require()
-        with warnings.catch_warnings(), stopped_gradients(program):
+        with warnings.catch_warnings(), stopped_gradients(self.torch, program):
             warnings.simplefilter("ignore")
             self.program = program.run_decompositions({})
         kinds = [spec.kind.name for spec in self.program.graph_signature.output_specs]

@@ -4,15 +4,18 @@ Replacements for functions of torch that read data while torch exports them.
 `equal` and `allclose` return a truth value of Python: here a tensor of rank 0. `cov` and `corrcoef` read the number of degrees of
 freedom for a warning. The residuals of `linalg.lstsq` have a size that depends on data, but not by every driver. An index that is
 an integer tensor of rank 0 is read as a number of Python; here it stays a tensor. `gaussian_nll_loss` reads whether a variance is
-negative.
+negative. `combinations` selects by a mask; a mask that is a list or an array of NumPy becomes the places where it is true.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, cast
+
+import numpy as np
 
 DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 """Of `torch.linalg.lstsq`."""
@@ -132,8 +135,24 @@ def _wrapped(torch: Any, index: Any, size: Any) -> Any:
 
 
 def _keys(key: Any) -> list[Any]:
-    """Return the indices of all dimensions."""
-    return list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
+    """Return the indices of all dimensions; those of masks that are lists or arrays of NumPy by the places that are true."""
+    keys = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
+    return [k for given in keys for k in ([part.tolist() for part in np.nonzero(given)] if _is_mask(given) else [given])]
+
+
+def _is_mask(key: Any) -> bool:
+    """Return whether an index is a list of truth values, or an array of NumPy of them."""
+    if isinstance(key, np.ndarray):
+        array = cast("np.ndarray[Any, Any]", key)
+        return array.dtype == np.bool_ and array.ndim > 0
+    values = cast("list[Any]", key) if isinstance(key, list) else []
+    return bool(values) and all(isinstance(v, bool) for v in values)
+
+
+def _plain(key: Any) -> Any:
+    """Return an index without masks that are lists or arrays of NumPy."""
+    keys = cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
+    return tuple(_keys(key)) if any(map(_is_mask, keys)) else cast("Any", key)
 
 
 def _item(torch: Any, x: Any, key: Any) -> Any:
@@ -144,7 +163,7 @@ def _item(torch: Any, x: Any, key: Any) -> Any:
     """
     keys = _keys(key)
     if not any(_is_number(torch, k) for k in keys):
-        return x[key]
+        return x[_plain(key)]
     used = [_used(torch, k) for k in keys]
     for i, k in enumerate(keys):
         if not _is_number(torch, k):
@@ -168,16 +187,35 @@ def _set_item(torch: Any, x: Any, key: Any, value: Any) -> None:
     """Assign `x[key] = value`; numbers and tensors of rank 0 together index one place of the first dimensions."""
     keys = _keys(key)
     if not any(_is_number(torch, k) for k in keys) or not all(_is_number(torch, k) or type(k) is int for k in keys):
-        x[key] = value
+        x[_plain(key)] = value
         return
     places = [torch.as_tensor(k, device=x.device) for k in keys]
     places = [_wrapped(torch, k, n) for k, n in zip(places, x.shape, strict=False)]
     x.index_put_(tuple(places), torch.as_tensor(value, dtype=x.dtype, device=x.device))
 
 
-def replacing(torch: Any) -> Any:
-    """Return a context in which calls of the functions are calls of their replacements."""
+def _one_hot(torch: Any, x: Any, num_classes: int = -1) -> Any:
+    """Return `one_hot`, of a count of classes that does not follow from data."""
+    if num_classes == -1:
+        raise ValueError("one_hot of as many classes as the data have: state num_classes=")
+    return torch.nn.functional.one_hot(x, num_classes)
+
+
+def _combinations(torch: Any, x: Any, r: int = 2, with_replacement: bool = False) -> Any:
+    """Return all selections of `r` elements of a vector, in their order."""
+    if x.ndim != 1 or r < 0:
+        raise ValueError(f"torch.combinations of {r} elements of a tensor of rank {x.ndim}, expected a vector")
+    select = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = list(select(range(len(x)), r)) if r else []
+    return x[torch.tensor(places)] if places else x.new_empty((0, r) if r else (0,))
+
+
+def replacing(torch: Any, more: Mapping[Any, Callable[..., Any]] | None = None) -> Any:
+    """Return a context in which calls of the functions, and of more, are calls of their replacements."""
     replaced: dict[Any, Callable[..., Any]] = {
+        **(more or {}),
+        torch.nn.functional.one_hot: _one_hot,
+        torch.combinations: _combinations,
         torch.equal: _equal,
         torch.Tensor.equal: _equal,
         torch.allclose: _allclose,

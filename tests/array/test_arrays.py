@@ -270,9 +270,11 @@ def test_every_update_of_a_repeated_index_counts(key: Any, kind: str):
 def test_derivatives_of_products_at_indices():
     x, key, value = ma.asarray([2.0, 3.0, 5.0]), np.array([1, 0, 1]), ma.asarray([7.0, 11.0, 13.0])
     same(ma.grad(lambda x: ma.sum(x.at[key].multiply(value)))(x), np.array([11.0, 91.0, 1.0]))
-    with pytest.raises(MindError, match="unique_indices=True") as e:
-        ma.grad(lambda v: ma.sum(x.at[key].multiply(v)))(value)
-    assert e.value.code == "E5001"
+    same(ma.grad(lambda v: ma.sum(x.at[key].multiply(v)))(value), np.array([39.0, 2.0, 21.0]))
+    zeros = ma.asarray([0.0, 11.0, 0.0])
+    same(ma.grad(lambda v: ma.sum(x.at[key].multiply(v)))(zeros), np.array([0.0, 2.0, 0.0]))
+    same(ma.hessian(lambda v: ma.sum(x.at[key].multiply(v)))(zeros), np.array([[0.0, 0, 3], [0, 0, 0], [3, 0, 0]]))
+    same(ma.jacfwd(lambda v: x.at[key].multiply(v))(ma.asarray([0.0, 11.0, 13.0]))[1], np.array([39.0, 0.0, 0.0]))
     for mode in (ma.jacrev, ma.jacfwd):
         found = mode(lambda v: x.at[key[:2]].multiply(v, unique_indices=True))(value[:2])
         same(found, np.array([[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]]))

@@ -22,6 +22,7 @@ from torch import nn  # noqa: E402, after the skip
 import torch_models  # noqa: E402, after the skip
 from mind_bridges.torch import Imported, from_torch, load  # noqa: E402, after the skip
 from mind_bridges.torch_export import as_array  # noqa: E402, after the skip
+from torch_rows import Function  # noqa: E402, after the skip
 
 
 def results(imported: Imported, target: str, *arguments: Any) -> list[np.ndarray]:
@@ -291,6 +292,96 @@ def test_blocks_without_gradients_have_none() -> None:
     found = compile(grad(imported.module), "main_grad")(*map(as_array, (model.w.detach(), x.detach())))
     for ours, theirs in zip(found, (model.w.grad, x.grad), strict=True):
         close(ours, theirs, 1e-14)
+
+
+def detached_in_place(x: Any) -> Any:
+    y = x.clone()
+    y.detach_()
+    return y * x
+
+
+def written_by_an_alias(x: Any) -> Any:
+    y = x * 1
+    y.detach().mul_(3)
+    return y * x
+
+
+def written_in_blocks(x: Any) -> Any:
+    y = x * 1
+    with torch.no_grad():
+        y.mul_(3)
+        w = y + 1
+    y.add_(x)
+    with torch.no_grad():
+        y.mul_(2)
+        y[0].add_(1)
+    return y * x * w
+
+
+def written_and_returned(x: Any) -> Any:
+    y = x.clone()
+    with torch.no_grad():
+        y[0] = 5.0
+    return y
+
+
+class Clamped(nn.Module):
+    """A parameter that each call clamps, and a buffer that follows the mean of its arguments."""
+
+    def __init__(self, calls: int = 1) -> None:
+        super().__init__()
+        self.linear, self.calls = nn.Linear(3, 2, dtype=torch.float64), calls
+        self.register_buffer("mean", torch.zeros(3, dtype=torch.float64))
+
+    def forward(self, x: Any) -> Any:
+        """Compute it."""
+        for _ in range(self.calls):
+            with torch.no_grad():
+                self.linear.weight.clamp_(-0.1, 0.1)
+                self.mean.mul_(0.9).add_(x.mean(0), alpha=0.1)
+        return self.linear(x) * self.mean.sum() + x.sum()
+
+
+@pytest.mark.parametrize("function", [detached_in_place, written_by_an_alias, written_in_blocks, written_and_returned])
+def test_writes_without_a_derivative_keep_that_of_what_was_there(function: Any) -> None:
+    x = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64, requires_grad=True)
+    program = torch.export.export(Function(function), (x.detach(),))
+    before = str(program.graph)
+    module, weights = from_torch(program)
+    assert str(program.graph) == before
+    value, cotangent = function(x), torch.arange(1.0, 4.0, dtype=torch.float64)
+    value.backward(cotangent)
+    found = compile(vjp(module, wrt="xs_0"), "main_grad")(*weights.values(), as_array(x), as_array(cotangent))
+    close(found[0], value.detach(), 1e-14)
+    close(found[1], x.grad, 1e-14)
+
+
+def test_parameters_and_buffers_that_are_written_in_blocks() -> None:
+    model, x = Clamped(), torch.arange(12.0, dtype=torch.float64).reshape(4, 3).requires_grad_()
+    imported = from_torch(model, x.detach())
+    arguments = [np.array(w) for w in imported.weights.values()]
+    value = model(x)
+    value.sum().backward()
+    gradient = vjp(imported.module, wrt=["linear.weight", "x"], output=0)
+    found = compile(gradient, "main_grad")(*arguments, as_array(x), np.ones((4, 2)))
+    close(found[0], value.detach(), 1e-14)
+    close(found[-2], model.linear.weight.grad, 1e-12)
+    close(found[-1], x.grad, 1e-12)
+
+
+def test_a_parameter_that_is_written_twice_in_blocks_is_refused() -> None:
+    with pytest.raises(MindError, match="written to without a derivative, and again; write to a copy") as caught:
+        from_torch(Clamped(2), torch.ones(4, 3, dtype=torch.float64))
+    assert caught.value.code == "E8008"
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_dropout_between_layers_of_recurrent_networks_is_refused_in_training(kind: Any) -> None:
+    model, x = kind(4, 3, num_layers=2, dropout=0.5), torch.randn(5, 2, 4)
+    with pytest.raises(MindError, match="dropout between layers in training mode") as caught:
+        from_torch(model, x)
+    assert caught.value.code == "E8008"
+    close(results(from_torch(model.eval(), x), "numpy", x)[0], model(x)[0].detach(), 1e-5)
 
 
 class Rounded(torch.autograd.Function):

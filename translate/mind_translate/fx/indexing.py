@@ -20,7 +20,9 @@ from .converter import AtenConverter, Call, Operand, Results, Row, Table
 from .elementwise import floor_div
 from .structural import taken
 
-_SIZES_DEPEND = Refused("indexing with a mask, where the size of the result depends on data", "use torch.where")
+_SIZES_DEPEND = Refused(
+    "indexing with a mask, where the size of the result depends on data", "use torch.where, or the numbers of places"
+)
 _KINDS = {"sum": "add", "mean": "add", "prod": "mul", "amax": "max", "amin": "min"}
 
 
@@ -126,18 +128,11 @@ def _index(to: AtenConverter, call: Call, x: SSAValue, indices: Sequence[SSAValu
 def _index_put(
     to: AtenConverter, call: Call, x: SSAValue, indices: Sequence[SSAValue | None], values: SSAValue, accumulate: bool = False
 ) -> SSAValue:
-    """Values at index vectors; a mask over leading axes selects where the values do not depend on how many are true."""
+    """Values at index vectors; one mask selects where the values do not depend on how many are true."""
     values = to.cast(values, call.dtype)
-    if len(indices) == 1 and (mask := indices[0]) is not None and to.is_truth(mask):
-        rank, covered = len(to.shape(x)), len(to.shape(mask))
-        lone = len(to.shape(values)) <= rank - covered or to.shape(values)[0] == 1
-        if not lone:
-            raise _SIZES_DEPEND
-        if len(to.shape(values)) > rank - covered:
-            values = to.reshape(values, to.shape(values)[1:])
-        mask = to.broadcast(to.reshape(mask, (*to.shape(mask), *(1,) * (rank - covered))), call.shape)
-        values = to.broadcast(values, call.shape)
-        return to.select(mask, to.emit(ptir.AddOp, x, values) if accumulate else values, x)
+    given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
+    if len(given) == 1 and to.is_truth(given[0][1]):
+        return _put_by_mask(to, call, x, *given[0], values, accumulate)
     at = _Places(to, x, indices)
     kept = iter([n for i, n in enumerate(to.shape(x)) if i not in at.axes])
     spread = iter(at.shape)
@@ -155,6 +150,21 @@ def _index_put(
         mode="raise",
         unique=False,
     )
+
+
+def _put_by_mask(
+    to: AtenConverter, call: Call, x: SSAValue, axis: int, mask: SSAValue, values: SSAValue, accumulate: bool
+) -> SSAValue:
+    """`x` with values where a mask over the axes from one on is true. Raises `Refused` for a value per place that is true."""
+    shape, covered = to.shape(values), len(to.shape(mask))
+    behind = len(to.shape(x)) - axis - covered
+    if len(shape) > behind:
+        counted = len(shape) - behind - 1
+        if shape[counted] != 1:
+            raise _SIZES_DEPEND
+        values = to.reshape(values, (*shape[:counted], *(1,) * covered, *shape[counted + 1 :]))
+    mask, values = to.place(mask, range(axis, axis + covered), call.shape), to.broadcast(values, call.shape)
+    return to.select(mask, to.emit(ptir.AddOp, x, values) if accumulate else values, x)
 
 
 def scattered(to: AtenConverter, kind: str, x: SSAValue, dim: int, indices: SSAValue, updates: SSAValue) -> SSAValue:
@@ -253,10 +263,10 @@ def _index_reduce(
     """Slices of the source combined in at indices along an axis."""
     if not to.shape(x):
         raise Refused("index_reduce of rank 0")
-    return _scatter_reduce(to, call, x, dim, _spread_index(to, indices, to.axis(x, dim), source), source, kind, include)
+    return _scatter_reduce(to, call, x, dim, spread_index(to, indices, to.axis(x, dim), source), source, kind, include)
 
 
-def _spread_index(to: AtenConverter, indices: SSAValue, axis: int, source: SSAValue) -> SSAValue:
+def spread_index(to: AtenConverter, indices: SSAValue, axis: int, source: SSAValue) -> SSAValue:
     """Indices along one axis of the source, for each of its elements."""
     shape = to.shape(source)
     return to.place(to.index(to.reshape(indices, shape[axis : axis + 1])), [axis], shape)
@@ -297,7 +307,7 @@ def _index_add(
         raise Refused("index_add of rank 0")
     axis = to.axis(x, dim)
     source = to.scaled(to.cast(source, call.dtype), alpha)
-    return scattered(to, "add", x, axis, _spread_index(to, indices, axis, source), source)
+    return scattered(to, "add", x, axis, spread_index(to, indices, axis, source), source)
 
 
 def _truth_index(to: AtenConverter, call: Call, x: SSAValue, mask: SSAValue, value: Operand) -> SSAValue:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from xdsl.ir import SSAValue
+
 from ..unsupported import Refused
-from .converter import Table
+from .converter import AtenConverter, Call, Results, Table
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "_sample_dirichlet": ("default",),
@@ -35,7 +39,23 @@ def _refused(name: str) -> Refused:
     return Refused(reason, "pass the numbers as an argument, or use model.eval()")
 
 
+def _rrelu(
+    to: AtenConverter,
+    call: Call,
+    x: SSAValue,
+    noise: SSAValue,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    *_: Any,
+) -> Results:
+    """Outside of training the slope below 0 is the mean of the bounds; the second result is the noise as it was."""
+    if training:
+        raise _refused("rrelu in training mode")
+    return to.select(to.compare("greater", x, 0), x, to.scaled(x, (lower + upper) / 2)), noise
+
+
 RANDOM_NUMBERS: Table = {
     **{f"{name}.{overload}": _refused(f"torch.{name}") for name, overloads in _NAMES.items() for overload in overloads},
-    "rrelu_with_noise_functional.default": _refused("rrelu in training mode"),
+    "rrelu_with_noise_functional.default": _rrelu,
 }

@@ -16,6 +16,7 @@ from mind_dialect.extents.dims import UNKNOWN, add_dims, ceildiv_dims, is_nonneg
 from mind_dialect.ptir.types import I1, SI64, Kind
 from mind_dialect.ptir_shapes import Dim, Dims
 
+from ..landing import INTEGER_KINDS
 from ..unsupported import Refused
 from .converter import AtenConverter, Call, Results, Row, Table
 
@@ -180,7 +181,7 @@ def _constant_pad(to: AtenConverter, call: Call, x: SSAValue, pads: Sequence[int
             x = to.part(x, axis, max(0, -low[axis]), size - max(0, -high[axis]))
     kind = call.dtype.kind
     known = bool(value) if kind is Kind.BOOL else float(value) if call.dtype.is_float else value
-    known = complex(value) if kind is Kind.COMPLEX else known
+    known = complex(value) if kind is Kind.COMPLEX else int(value) if kind in INTEGER_KINDS else known
     return to.pad(x, known, [max(0, n) for n in low], [max(0, n) for n in high])
 
 

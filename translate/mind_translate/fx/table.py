@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from ..unsupported import Refused
 from .activations import ACTIVATIONS
+from .bags import BAGS
 from .converter import Table
 from .elementwise import ELEMENTWISE
 from .factorizations import FACTORIZATIONS
 from .factory import FACTORY
 from .indexing import INDEXING
 from .linalg import LINALG
+from .losses import LOSSES
 from .margins import MARGINS
 from .narrow import NARROW
 from .neighbours import NEIGHBOURS
@@ -47,6 +49,7 @@ ROWS: Table = {
     **RUNNING,
     **NORMS,
     **INDEXING,
+    **BAGS,
     **PRODUCTS,
     **NARROW,
     **LINALG,
@@ -55,6 +58,7 @@ ROWS: Table = {
     **ORTHOGONAL,
     **NORMALIZATION,
     **MARGINS,
+    **LOSSES,
     **FACTORY,
     **WINDOWS,
     **SAMPLING,
@@ -63,13 +67,11 @@ ROWS: Table = {
     "unique_dim_consecutive.default": _SIZE,
     "masked_select.default": _SIZE,
     "nonzero.default": _SIZE,
-    "repeat_interleave.Tensor": _SIZE,
-    "_embedding_bag.default": Refused("bags whose sizes depend on data", "use torch.nn.functional.embedding and a mask"),
 }
 SIZES = frozenset({"sym_size.int", "sym_numel.default"})
 """Ops whose results are sizes: they are known from the types, and need no rows."""
 KEPT = (
-    *("_safe_softmax", "celu", "detach", "hardsigmoid", "hardswish", "linear", "matmul", "mish"),
+    *("_safe_softmax", "binary_cross_entropy", "celu", "detach", "hardsigmoid", "hardswish", "linear", "matmul", "mish"),
     *("multilabel_margin_loss_forward", "scaled_dot_product_attention", "sinc", "softplus", "special_entr"),
     *("special_log_ndtr", "special_xlog1py", "std.correction", "std_mean.correction", "xlogy"),
 )

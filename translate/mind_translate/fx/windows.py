@@ -344,7 +344,12 @@ WINDOWS: Table = {
     "avg_pool2d.default": _avg_pool(2),
     "avg_pool3d.default": _avg_pool(3),
     "col2im.default": _col2im,
-    "fractional_max_pool2d.default": Refused("windows at positions that torch computes from random numbers", "use max_pool2d"),
+    **{
+        f"fractional_max_pool{n}d.default": Refused(
+            "windows at positions that torch computes from random numbers", f"use max_pool{n}d"
+        )
+        for n in (2, 3)
+    },
     "grid_sampler_2d.default": Refused("a graph that torch has not decomposed", "import it by from_torch, or decompose it"),
     "max_pool2d_with_indices.default": _max_pool(2),
     "max_pool2d_with_indices_backward.default": _max_pool_backward,

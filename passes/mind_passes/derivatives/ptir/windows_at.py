@@ -2,8 +2,8 @@
 The derivatives of windows at index vectors: what was read is added back where it was, what was written is read.
 
 The dimension numbers of a gather and of the scatter that undoes it are the same, under other names. Of updates that meet,
-`replace` keeps the last, so only that one has an adjoint; those that tie for the greatest (or least) share it. A product of
-updates needs the promise that no two of them meet.
+`replace` keeps the last, so only that one has an adjoint; those that tie for the greatest (or least) share it. The
+derivative of a product by a factor is the product of the other ones, where zeros are counted and summed apart from it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from ...ptir.construct import (
     Value,
     add,
     broadcast,
+    cast,
     compare,
     dims,
+    div,
     elementwise,
     full,
     make,
@@ -34,10 +36,11 @@ from ...ptir.construct import (
     scalar,
     spec,
     static,
+    sub,
     typed,
     where,
 )
-from ..rules import Rules, linear, no_rule
+from ..rules import Rules, linear
 from ..walks import ForwardRow, Row, Whole
 from .extreme_scatters import ExtremeScatter
 from .indexing import replaced_x
@@ -108,9 +111,25 @@ def multiplied_x(op: ScatterWindowsOp, g: Value) -> Value:
 
 
 def multiplying(op: ScatterWindowsOp, g: SSAValue) -> Value:
-    """The adjoint times what was there before: E5001 unless no other update met it."""
-    _meet_none(op)
-    return read(op, mul(g, op.x))
+    """The adjoint times all that each update is multiplied with: what was there before, and other updates of its place."""
+    return read(op, mul(g, op.x)) if op.values()["unique"] else mul(read(op, g), others(op))
+
+
+def others(op: ScatterWindowsOp) -> Value:
+    """
+    The product of what each update is multiplied with, exact where factors are 0, and so is its derivative.
+
+    Quotients by the update are of the factors that are not 0. Where one other is 0, it is a factor itself, by the sum of zeros.
+    """
+    in_x, in_updates = (compare("equal", v, zeros(v)) for v in (op.x, op.updates))
+    product = written(op, "mul", where(in_x, full(1, op.x), op.x), where(in_updates, full(1, op.updates), op.updates))
+    zero_x, zero_updates = where(in_x, op.x, zeros(op.x)), where(in_updates, op.updates, zeros(op.updates))
+    total = sub(read(op, written(op, "add", zero_x, zero_updates)), zero_updates)
+    own = cast(in_updates, SI64)
+    count = sub(read(op, written(op, "add", cast(in_x, SI64), own)), own)
+    rest = div(read(op, product), where(in_updates, full(1, op.updates), op.updates))
+    is_none, is_one = (compare("equal", count, full(n, count)) for n in (0, 1))
+    return mul(rest, where(is_none, full(1, op.updates), where(is_one, total, zeros(op.updates))))
 
 
 EXTREME = ExtremeScatter(read, written)
@@ -121,11 +140,6 @@ SCATTERS: dict[str, Rules | Whole] = {
     "max": EXTREME.reverse,
     "min": EXTREME.reverse,
 }
-
-
-def _meet_none(op: ScatterWindowsOp) -> None:
-    if not op.values()["unique"]:
-        raise no_rule(op, "updates that meet are multiplied; unique = true (unique_indices=True in Python) promises that none do")
 
 
 def scatter(op: ScatterWindowsOp) -> Rules | Whole:
@@ -139,9 +153,8 @@ def tangent(op: ScatterWindowsOp, ts: Sequence[SSAValue | None]) -> Value:
     if kind in ("add", "replace"):
         return x if kind == "add" and updates is None and x is not None else jointly(0, 2)(op, ts)
     if kind == "mul":
-        if updates is not None:
-            _meet_none(op)
-        changed = None if updates is None else written(op, "add", zeros(op.x), mul(read(op, op.x), updates))
+        factors = read(op, op.x) if op.values()["unique"] else others(op)
+        changed = None if updates is None else written(op, "add", zeros(op.x), mul(factors, updates))
         scaled = None if x is None else multiplied_x(op, x)
         if scaled is None or changed is None:
             found = scaled if changed is None else changed
