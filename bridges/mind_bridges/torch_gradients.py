@@ -67,7 +67,7 @@ class _Edits:
         self.made: list[Any] = []
         self.renamed: list[tuple[str, str]] = []
         self.standing: dict[Any, Any] = {}
-        """What stands for an input that is written to again."""
+        """The replacement of an input that is written to again."""
 
     def detach(self, result: Any, also: Any = None) -> None:
         """Let users of a node, and later ones of another one, use it without its derivative."""

@@ -27,7 +27,7 @@ from .node import Node
 from .products import centred, matmul
 
 _SHARED = "pass past keys and values of the tokens before, and none after"
-"""What to do about buffers that hold past and present."""
+"""The remedy for buffers that hold past and present."""
 
 
 def _whole(n: Dim, what: str) -> int:
