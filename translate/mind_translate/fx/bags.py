@@ -19,10 +19,15 @@ _SUM, _MEAN, _MAX = range(3)
 """The codes of modes in torch."""
 
 
+def _tally(to: AtenConverter, places: SSAValue, size: int, is_counted: SSAValue | None = None) -> SSAValue:
+    """Return for each number below `size` how many places, of those that count, are that."""
+    ones = to.like(1, to.cast(places, SI64)) if is_counted is None else to.cast(is_counted, SI64)
+    return scattered(to, "add", to.fill(0, SI64, (size,)), 0, places, ones)
+
+
 def _counted(to: AtenConverter, places: SSAValue, size: int) -> SSAValue:
     """Return for each number below `size` how many places are at most that; places are from 0 to `size`."""
-    ones = to.like(1, to.cast(places, SI64))
-    marks = scattered(to, "add", to.fill(0, SI64, (size + 1,)), 0, places, ones)
+    marks = _tally(to, places, size + 1)
     found = to.emit(ptir.CumulativeSumOp, marks, axis=0, exclusive=False, reverse=False)
     return to.part(found, 0, 0, size)
 
@@ -59,7 +64,7 @@ def _embedding_bag(
     start = to.number(-math.inf if mode == _MAX else 0.0, call.dtype, (starts, *call.shape[1:]))
     kind = "max" if mode == _MAX else "add"
     found = to.part(scattered(to, kind, start, 0, spread_index(to, bag, 0, rows), rows), 0, 0, bags)
-    sizes = to.part(scattered(to, "add", to.fill(0, SI64, (starts,)), 0, bag, to.cast(is_counted, SI64)), 0, 0, bags)
+    sizes = to.part(_tally(to, bag, starts, is_counted), 0, 0, bags)
     if mode == _MEAN:
         divisors = to.cast(to.math(ptir.MaximumOp, sizes, 1), call.dtype)
         found = to.emit(ptir.DivOp, found, to.place(divisors, [0], call.shape))
@@ -76,8 +81,7 @@ def _embedding_renorm(
     (rows, _), count = to.sizes(weight), math.prod(to.sizes(indices))
     fixed = to.emit(ptir.StopGradientOp, weight)
     norms = p_norm(to, fixed, float(p), 1)
-    flat = to.reshape(indices, (count,))
-    uses = scattered(to, "add", to.fill(0, SI64, (rows,)), 0, flat, to.like(1, to.cast(flat, SI64)))
+    uses = _tally(to, to.reshape(indices, (count,)), rows)
     is_long = to.emit(ptir.AndOp, to.compare("greater", uses, 0), to.compare("greater", norms, bound))
     factors = to.emit(ptir.DivOp, to.like(bound, norms), to.math(ptir.AddOp, norms, 1e-7))
     scaled = to.emit(ptir.MulOp, fixed, to.place(factors, [0], call.shape))

@@ -20,7 +20,7 @@ from .converter import OnnxConverter, OnnxRow, Values
 from .elementwise import negative_part
 from .nn import average_pool, max_pool
 from .node import Node, axis_of
-from .products import centred, dequantize, dot, matmul, qlinear_conv, quantize
+from .products import centred, dequantize, dot, matmul, qlinear_conv, quantize, scalar
 from .reductions import softmax
 
 Compute = Callable[[OnnxConverter, Node, Sequence[SSAValue]], SSAValue]
@@ -28,20 +28,16 @@ Triple = tuple[int, int, int]
 """The operands that are a tensor, its scale and its zero point."""
 
 
-def _number(to: OnnxConverter, p: SSAValue) -> SSAValue:
-    return to.reshape(p, ()) if to.shape(p) == (1,) else p
-
-
 def dequantized(to: OnnxConverter, node: Node, at: Triple) -> SSAValue:
     """`(x - zero) * scale` in the dtype of the scale, of one scale."""
-    x, scale, zero = node.x(at[0]), _number(to, node.x(at[1])), node.optional(at[2])
+    x, scale, zero = node.x(at[0]), scalar(to, node.x(at[1])), node.optional(at[2])
     return to.times(to.cast(centred(to, x, zero), to.dtype(scale)), scale)
 
 
 def quantized(to: OnnxConverter, x: SSAValue, scale: SSAValue, zero: SSAValue) -> SSAValue:
     """`saturate(round(x / scale) + zero)` in the dtype of the zero point, with rounding to even."""
-    rounded = to.emit(ptir.RoundOp, to.over(x, _number(to, scale)))
-    return to.cast(to.plus(rounded, to.cast(_number(to, zero), to.dtype(rounded))), to.dtype(zero))
+    rounded = to.emit(ptir.RoundOp, to.over(x, scalar(to, scale)))
+    return to.cast(to.plus(rounded, to.cast(scalar(to, zero), to.dtype(rounded))), to.dtype(zero))
 
 
 def _zero(to: OnnxConverter, node: Node, i: int) -> SSAValue:
@@ -72,9 +68,9 @@ def _softmax(to: OnnxConverter, node: Node, xs: Sequence[SSAValue]) -> SSAValue:
     return to.over(powers, total)
 
 
-def _channels_last(to: OnnxConverter, node: Node, x: SSAValue, compute: Callable[[SSAValue], SSAValue]) -> SSAValue:
-    """Results for images that may have channels last, of a function of images that have them second."""
-    if not node.int("channels_last"):
+def _channels_last(to: OnnxConverter, x: SSAValue, compute: Callable[[SSAValue], SSAValue], *, last: int = 1) -> SSAValue:
+    """Results for images that have channels last, if `last`, of a function of images that have them second."""
+    if not last:
         return compute(x)
     n = len(to.shape(x))
     found = compute(to.transpose(x, [0, n - 1, *range(1, n - 1)]))
@@ -82,11 +78,11 @@ def _channels_last(to: OnnxConverter, node: Node, x: SSAValue, compute: Callable
 
 
 def _average_pool(to: OnnxConverter, node: Node, xs: Sequence[SSAValue]) -> SSAValue:
-    return _channels_last(to, node, xs[0], lambda x: average_pool(to, node, x))
+    return _channels_last(to, xs[0], lambda x: average_pool(to, node, x), last=node.int("channels_last"))
 
 
 def _global_average_pool(to: OnnxConverter, node: Node, xs: Sequence[SSAValue]) -> SSAValue:
-    return _channels_last(to, node, xs[0], lambda x: to.mean(x, list(range(2, len(to.shape(x))))))
+    return _channels_last(to, xs[0], lambda x: to.mean(x, list(range(2, len(to.shape(x))))), last=node.int("channels_last"))
 
 
 def _where(to: OnnxConverter, node: Node) -> SSAValue:
@@ -109,7 +105,7 @@ def _to_floats(to: OnnxConverter, node: Node, a: Triple, b: Triple, bias: int) -
     """`(a - a_zero) (b - b_zero) * scales + bias`; those of `b` may be one for each column."""
     x, y = node.x(a[0]), node.x(b[0])
     total = matmul(to, centred(to, x, node.optional(a[2])), centred(to, y, node.optional(b[2]), len(to.shape(y)) - 1))
-    scale = to.times(_number(to, node.x(a[1])), _number(to, node.x(b[1])))
+    scale = to.times(scalar(to, node.x(a[1])), scalar(to, node.x(b[1])))
     found = to.times(to.cast(total, to.dtype(scale)), scale)
     return to.plus(found, node.x(bias)) if node.has(bias) else found
 
@@ -126,7 +122,7 @@ def _dynamic_matmul(to: OnnxConverter, node: Node) -> SSAValue:
     scale = to.select(to.compare("equal", span, 0.0), to.like(1.0, span), span)
     zero = to.cast(to.emit(ptir.RoundOp, to.over(to.minus(0.0, low), scale)), UI8)
     total = matmul(to, centred(to, quantized(to, x, scale, zero), zero), centred(to, y, node.optional(3), len(to.shape(y)) - 1))
-    found = to.times(to.cast(total, F32), to.times(scale, _number(to, node.x(2))))
+    found = to.times(to.cast(total, F32), to.times(scale, scalar(to, node.x(2))))
     return to.plus(found, node.x(4)) if node.has(4) else found
 
 
@@ -140,20 +136,17 @@ def _gemm(to: OnnxConverter, node: Node) -> SSAValue:
     )  # fmt: skip
     if node.has(6):
         total = to.plus(total, to.cast(node.x(6), SI32))
-    scale = to.times(to.times(_number(to, node.x(1)), _number(to, node.x(4))), node.float("alpha", 1.0))
+    scale = to.times(to.times(scalar(to, node.x(1)), scalar(to, node.x(4))), node.float("alpha", 1.0))
     found = to.times(to.cast(total, to.dtype(scale)), scale)
     return quantized(to, found, node.x(7), node.x(8)) if node.has(7) and node.has(8) else found
 
 
 def _conv(to: OnnxConverter, node: Node) -> SSAValue:
-    return _channels_last(to, node, node.x(0), lambda x: qlinear_conv(to, node, x))
+    return _channels_last(to, node.x(0), lambda x: qlinear_conv(to, node, x), last=node.int("channels_last"))
 
 
 def _nhwc_max_pool(to: OnnxConverter, node: Node) -> SSAValue:
-    x = node.x()
-    n = len(to.shape(x))
-    (found,) = max_pool(to, node, to.transpose(x, [0, n - 1, *range(1, n - 1)]))
-    return to.transpose(found, [0, *range(2, n), 1])
+    return _channels_last(to, node.x(), lambda x: max_pool(to, node, x)[0])
 
 
 _POOL = "auto_pad ceil_mode dilations kernel_shape pads strides"

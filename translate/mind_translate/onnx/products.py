@@ -215,7 +215,8 @@ def _rescaled(to: OnnxConverter, total: SSAValue, scale: SSAValue, zero: SSAValu
     return to.cast(to.plus(rounded, to.cast(zero, to.dtype(rounded))), dtype)
 
 
-def _scalar(to: OnnxConverter, x: SSAValue) -> SSAValue:
+def scalar(to: OnnxConverter, x: SSAValue) -> SSAValue:
+    """One element, of rank 0 or 1, as one of rank 0; another value is itself."""
     return to.reshape(x, ()) if to.shape(x) == (1,) else x
 
 
@@ -224,13 +225,13 @@ def _qlinear_matmul(to: OnnxConverter, node: Node) -> SSAValue:
     if to.dtype(x).is_float:
         raise Refused("quantized products of floats", "dequantize the operands")
     total = matmul(to, centred(to, x, x_zero, len(to.shape(x)) - 2), centred(to, y, y_zero, len(to.shape(y)) - 1))
-    factor = to.over(to.times(_rows(to, x_scale), _scalar(to, y_scale)), _scalar(to, scale))
-    return _rescaled(to, total, factor, _scalar(to, zero), to.dtype(zero))
+    factor = to.over(to.times(_rows(to, x_scale), scalar(to, y_scale)), scalar(to, scale))
+    return _rescaled(to, total, factor, scalar(to, zero), to.dtype(zero))
 
 
 def _rows(to: OnnxConverter, scale: SSAValue) -> SSAValue:
     """A scale of each row as a column."""
-    scale = _scalar(to, scale)
+    scale = scalar(to, scale)
     return to.reshape(scale, (*to.shape(scale), 1)) if len(to.shape(scale)) == 1 else scale
 
 
@@ -240,10 +241,10 @@ def qlinear_conv(to: OnnxConverter, node: Node, x: SSAValue) -> SSAValue:
     window = window_of(node, *_operands(to, node, x, w))
     total = convolution(to, centred(to, x, x_zero), centred(to, w, w_zero, 0), window, node.int("group", 1))
     total = _with_bias(to, total, node.optional(8))
-    factor = to.over(to.times(_scalar(to, x_scale), _scalar(to, w_scale)), _scalar(to, scale))
+    factor = to.over(to.times(scalar(to, x_scale), scalar(to, w_scale)), scalar(to, scale))
     if len(to.shape(factor)) == 1:
         factor = to.along(factor, 1, len(to.shape(total)))
-    return _rescaled(to, total, factor, _scalar(to, zero), to.dtype(zero))
+    return _rescaled(to, total, factor, scalar(to, zero), to.dtype(zero))
 
 
 # Quantization

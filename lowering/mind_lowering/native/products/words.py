@@ -8,8 +8,7 @@ order is free, and results equal those of plain multiplication for all operands:
 
 `vpdpbusd` multiplies unsigned by signed bytes. Where both operands are signed, the left one is packed with 128 added, and each
 tile subtracts 128 times the sums of its columns, which are stored before each packed panel:
-`sum a*b = sum (a + 128)*b - 128 * sum b`. Unsigned operands are multiplied as
-pairs of 16-bit integers.
+`sum a*b = sum (a + 128)*b - 128 * sum b`. Unsigned operands are multiplied as pairs of 16-bit integers.
 """
 
 from __future__ import annotations
