@@ -35,13 +35,9 @@ def profile(program: Program | Bound, arguments: Sequence[Any], seed: int = 0) -
     The arguments of a bound program are those of its inputs that are left; packing of bound arrays is no part of a call.
     E7001 for a program of another target than `numpy`, `native` and `cupy`.
     """
-    call: Callable[..., Any] = program
-    if isinstance(program, Bound):
-        check_steps(program.program)
-        every, program = program.every(arguments), program.program
-    else:
-        check_steps(program)
-        every = arguments
+    call, program = program, program.program if isinstance(program, Bound) else program
+    check_steps(program)
+    every = call.every(arguments) if isinstance(call, Bound) else arguments
     if program.target == "native":
         from .native.profile import profile_native
         from .native.program import NativeProgram
