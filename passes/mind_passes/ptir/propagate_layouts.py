@@ -18,7 +18,7 @@ as those of a residual network. Each application makes transposes fewer, so that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -65,6 +65,12 @@ class _Region:
         """Return what the ops read that is not of them, as other regions have left it."""
         own = {op.results[0] for op in self.ops}
         return [v for v in dict.fromkeys(v for op in self.ops for v in op.operands) if v not in own]
+
+    def views_before(self) -> dict[SSAValue, Shape]:
+        """Return the inputs that are transposes of values from outside; `x + x^T` needs one in each layout, if `x` is inside."""
+        own = {op.results[0] for op in self.ops}
+        views = {v: cast(TransposeOp, v.owner) for v in self.inputs() if _view(v) is not None}
+        return {value: cast(Shape, perm_of(view)) for value, view in views.items() if view.x not in own}
 
 
 def is_elementwise(op: Operation) -> bool:
@@ -126,10 +132,10 @@ def _view(value: SSAValue) -> Shape | None:
 
 def _change(region: _Region) -> bool:
     """Give a region the layout that its transposes agree on most, if that makes them fewer; whether it did."""
-    own, inputs = {op: None for op in region.ops}, region.inputs()
+    own, inputs = {op: None for op in region.ops}, dict.fromkeys(region.inputs())
     users: Users = {op.results[0]: [u.operation for u in op.results[0].uses if u.operation not in own] for op in region.ops}
-    befores = {value: perm for value in inputs if (perm := _view(value)) is not None}
-    afters = [perm for found in users.values() for user in found if (perm := perm_of(user)) is not None]
+    befores = region.views_before()
+    afters = [perm for found in users.values() for user in found if (perm := perm_of(user)) and user.results[0] not in inputs]
     votes = Counter([*befores.values(), *map(inverse_permutation, afters)])
     if not afters:
         return False
@@ -145,13 +151,15 @@ def _change(region: _Region) -> bool:
     return True
 
 
-def _rebuild(region: _Region, inputs: Sequence[SSAValue], perm: Shape, users: Users) -> None:
+def _rebuild(region: _Region, inputs: Iterable[SSAValue], perm: Shape, users: Users) -> None:
     """Replace a region by the same ops before a transpose by `perm`."""
     block, became, undo = region.block, dict[SSAValue, SSAValue](), inverse_permutation(perm)
     shape = tuple(region.shape[axis] for axis in undo)
+    read = [tuple(op.operands) for op in region.ops]  # which serving a result may replace
     first = {value: op for op in reversed(region.ops) for value in op.operands}
+    befores = region.views_before()
     for value in inputs:
-        if _view(value) == perm:
+        if befores.get(value) == perm:
             became[value] = cast(TransposeOp, value.owner).x
             continue
         if can_repeat(value, TransposeOp):
@@ -160,9 +168,9 @@ def _rebuild(region: _Region, inputs: Sequence[SSAValue], perm: Shape, users: Us
             made = in_place_of(region.ops[0], TransposeOp, value, type=tensor_type(spec_of(value).dtype, shape), perm=undo)
         insert_new(made, first[value], block)
         became[value] = made.results[0]
-    for op in region.ops:
+    for op, operands in zip(region.ops, read, strict=True):
         (result,) = op.results
-        made = rebuilt(op, [became[v] for v in op.operands], shape)
+        made = rebuilt(op, [became[v] for v in operands], shape)
         block.insert_op_before(made, op)
         became[result] = made.results[0]
         _serve(op, became[result], perm, users[result])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -264,3 +266,39 @@ def test_first_extremes_are_found_before_a_transpose(changed: dict[str, object])
 def test_first_extremes_stay(changed: dict[str, object]) -> None:
     module = winners(**changed)
     assert not sink_views(module)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_cubes_and_their_transposes_keep_their_bits(seed: int) -> None:
+    """Where a value and its transpose are of one shape, an op may read both."""
+    draw = random.Random(seed)
+    rank, values = draw.choice([2, 2, 3]), ["%x0", "%x1", "%one"]
+    kind = f"tensor<{'x'.join('3' * rank)}xf32>"
+    lines = [f"%one = ptir.constant fill 1.0 : {kind}"]
+    for number in range(draw.randrange(3, 14)):
+        a, b = draw.choice(values[-4:]), draw.choice([*values[-3:], "%one"])
+        op = draw.choice(
+            ["add {0}, {1}", "mul {0}, {1}", "neg {0}", f"transpose {{0}} perm = {draw.sample(range(rank), rank)}"]
+        ).format(a, b)
+        lines.append(f"%v{number} = ptir.{op} : {kind}" + f" -> {kind}" * ("transpose" in op))
+        values.append(f"%v{number}")
+    results = [values[-1], *draw.sample(values[3:], draw.randrange(2))]
+    types = ", ".join([kind] * len(results))
+    module = parse(f"""module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+      func.func @f(%x0: {kind}, %x1: {kind}) -> ({types}) {{
+        {chr(10).join(lines)}
+        func.return {", ".join(results)} : {types}
+      }}
+    }}""")
+    verify(module)
+    inputs = [np.random.default_rng(seed + i).standard_normal((3,) * rank).astype(np.float32) for i in range(2)]
+    expected = evaluate(function_of(module), inputs)
+    for _ in range(8):
+        views = sum(isinstance(op, TransposeOp) for op in walk(module))
+        if not sink_views(module):
+            break
+        verify(module)
+        assert sum(isinstance(op, TransposeOp) for op in walk(module)) <= views
+    else:
+        pytest.fail("the pass does not end")
+    assert all(map(same_bits, evaluate(function_of(module), inputs), expected))
