@@ -18,7 +18,7 @@ as those of a residual network. Each application makes transposes fewer, so that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -65,12 +65,6 @@ class _Region:
         """Return what the ops read that is not of them, as other regions have left it."""
         own = {op.results[0] for op in self.ops}
         return [v for v in dict.fromkeys(v for op in self.ops for v in op.operands) if v not in own]
-
-    def views_before(self) -> dict[SSAValue, Shape]:
-        """Return the inputs that are transposes of values from outside; `x + x^T` needs one in each layout, if `x` is inside."""
-        own = {op.results[0] for op in self.ops}
-        views = {v: cast(TransposeOp, v.owner) for v in self.inputs() if _view(v) is not None}
-        return {value: cast(Shape, perm_of(view)) for value, view in views.items() if view.x not in own}
 
 
 def is_elementwise(op: Operation) -> bool:
@@ -134,8 +128,10 @@ def _change(region: _Region) -> bool:
     """Give a region the layout that its transposes agree on most, if that makes them fewer; whether it did."""
     own, inputs = {op: None for op in region.ops}, dict.fromkeys(region.inputs())
     users: Users = {op.results[0]: [u.operation for u in op.results[0].uses if u.operation not in own] for op in region.ops}
-    befores = region.views_before()
-    afters = [perm for found in users.values() for user in found if (perm := perm_of(user)) and user.results[0] not in inputs]
+    # A transpose of a value inside that an op inside reads, as of x + x^T, is needed in each layout: it is neither.
+    befores = {v: perm for v in inputs if (perm := _view(v)) is not None and cast(TransposeOp, v.owner).x.owner not in own}
+    views = [(user, perm) for found in users.values() for user in found if (perm := perm_of(user)) is not None]
+    afters = [perm for user, perm in views if user.results[0] not in inputs]
     votes = Counter([*befores.values(), *map(inverse_permutation, afters)])
     if not afters:
         return False
@@ -147,17 +143,16 @@ def _change(region: _Region) -> bool:
     added += sum(any(perm_of(user) is None and axes_before(user, perm) is None for user in found) for found in users.values())
     if cancelled + removed <= added or (added and not cancelled):
         return False
-    _rebuild(region, inputs, perm, users)
+    _rebuild(region, inputs, befores, perm, users)
     return True
 
 
-def _rebuild(region: _Region, inputs: Iterable[SSAValue], perm: Shape, users: Users) -> None:
-    """Replace a region by the same ops before a transpose by `perm`."""
+def _rebuild(region: _Region, inputs: Iterable[SSAValue], befores: Mapping[SSAValue, Shape], perm: Shape, users: Users) -> None:
+    """Replace a region by the same ops before a transpose by `perm`; `befores` are the transposes of values from outside."""
     block, became, undo = region.block, dict[SSAValue, SSAValue](), inverse_permutation(perm)
     shape = tuple(region.shape[axis] for axis in undo)
     read = [tuple(op.operands) for op in region.ops]  # which serving a result may replace
     first = {value: op for op in reversed(region.ops) for value in op.operands}
-    befores = region.views_before()
     for value in inputs:
         if befores.get(value) == perm:
             became[value] = cast(TransposeOp, value.owner).x
