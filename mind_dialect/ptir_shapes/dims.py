@@ -18,6 +18,7 @@ from ..extents.dims import (
     simplicity,
     sub_dims,
 )
+from ..extents.expr import MAX_COEFFICIENT
 from ..extents.recording import Requirement, is_internal, recorder
 from ..shapes.extents import MAX_EXTENT, axis_error
 
@@ -201,8 +202,8 @@ def require_inside(start: Dim, size: Dim, n: Dim, code: str, wording: str, negat
     for least in (start, size):
         require(least, ">=", 0, code, negative, **context)
     end = add_dims(start, size)
-    if isinstance(end, int) and end > MAX_EXTENT and not isinstance(n, int):
-        n = MAX_EXTENT
+    if isinstance(end, int) and end >= MAX_COEFFICIENT and not isinstance(n, int):
+        n = MAX_COEFFICIENT - 1  # no expression holds more, so that no run would check it
     require(end, "<=", n, code, wording, **context)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
+from mind_dialect.elements import UnfitError
 from mind_dialect.ptir import LayerNormOp, PtirLiteralAttr
 from mind_dialect.ptir.types import F32, Kind, read_type
 
@@ -72,7 +74,11 @@ def _norm(args: Sequence[SSAValue], shape: Sequence[int], epsilon: float, axis: 
 
     def number(value: float) -> SSAValue:
         thin = tuple(1 if a == axis else n for a, n in enumerate(shape))
-        return add(ptir.ConstantOp, PtirLiteralAttr.filled(wide, thin, wide.element.check(value)))
+        try:
+            rounded = wide.element.check(value)
+        except UnfitError:  # epsilon is an f64; beyond the range of `wide` it is infinity, as in the kernel of NumPy
+            rounded = wide.element.check(math.inf)
+        return add(ptir.ConstantOp, PtirLiteralAttr.filled(wide, thin, rounded))
 
     centred = add(ptir.SubOp, x, spread(mean(x)))
     variance = mean(add(ptir.MulOp, centred, centred))

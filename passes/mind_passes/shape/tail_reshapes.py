@@ -35,6 +35,8 @@ def reshapes(masks: Masks, op: ReshapeOp) -> None:
     if _runs(given.shape) == _runs(made.shape) or (_leads(given.shape) and _leads(made.shape)):
         return
     (before, n), (after, m) = _split(given.shape), _split(made.shape)
+    if n == 0 or m == 0:  # no elements
+        return
     row = gcd(n, m)
     before, after = [*before, n // row], [*after, m // row]
     total = product_dims(before)

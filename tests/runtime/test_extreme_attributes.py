@@ -1,0 +1,61 @@
+"""Attributes at the limits of their types: both targets give one result or one error."""
+
+import numpy as np
+import pytest
+
+from mind_dialect.errors import MindError
+from mind_passes.shape.mask_padding import mask_padding
+from mind_runtime import compile
+from mind_tools.frontends import parse
+
+HEAD = 'builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {'
+TARGETS = ("numpy", "native")
+
+
+def _native(target: str) -> None:
+    if target == "native":
+        pytest.importorskip("llvmlite")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("start", [100, 2**62 - 3, 2**62 - 2, 2**62, 2**63 - 4])
+def test_a_slice_beyond_every_size_is_refused(start: int, target: str) -> None:
+    _native(target)
+    text = f"""{HEAD}
+      func.func @f(%x: tensor<?xf32, "B">) -> tensor<3xf32> {{
+        %0 = ptir.slice %x starts = [{start}] sizes = [3] : tensor<?xf32, "B"> -> tensor<3xf32>
+        func.return %0 : tensor<3xf32>
+      }}
+    }}"""
+    with pytest.raises(MindError) as found:
+        compile(parse(text), target=target)(np.ones(3, np.float32))
+    assert found.value.code == "E4012"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_an_epsilon_beyond_the_dtype_is_infinity(target: str) -> None:
+    _native(target)
+    text = f"""{HEAD}
+      func.func @f(%x: tensor<2x3xf32>, %g: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<2x3xf32> {{
+        %0 = ptir.layer_norm %x, %g, %b epsilon = 1.0e300 feature_axis = 1
+          : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+        func.return %0 : tensor<2x3xf32>
+      }}
+    }}"""
+    x, bias = np.arange(6, dtype=np.float32).reshape(2, 3), np.float32([1, 2, 3])
+    np.testing.assert_array_equal(compile(parse(text), target=target)(x, np.ones(3, np.float32), bias), [bias, bias])
+
+
+def test_a_reshape_without_elements_is_left_to_padding() -> None:
+    module = parse(f"""{HEAD}
+      func.func @f(%x: tensor<?x0xf32, "B,*">) -> tensor<?x2x0xf32, "B,*,*"> {{
+        %0 = ptir.reshape %x new_shape = [B, 2, 0] : tensor<?x0xf32, "B,*"> -> tensor<?x2x0xf32, "B,*,*">
+        func.return %0 : tensor<?x2x0xf32, "B,*,*">
+      }}
+      func.func @g(%x: tensor<?x0xf32, "B,*">) -> tensor<0x?xf32, "*,B"> {{
+        %0 = ptir.reshape %x new_shape = [0, B] : tensor<?x0xf32, "B,*"> -> tensor<0x?xf32, "*,B">
+        func.return %0 : tensor<0x?xf32, "*,B">
+      }}
+    }}""")
+    for func in list(module.ops):
+        assert list(mask_padding(func)) == ["B"]
