@@ -32,7 +32,7 @@ from .canonicalize import canonicalize
 from .derivatives.rules import no_rule
 from .gradient import GRAD_OF, GRAD_WRT, GradientOptions, Sweep, stated_name
 from .inline import inline_calls
-from .loop_options import check_marks
+from .loop_options import check_loop_options, check_marks
 from .ptir.canonicalize import canonicalize as canonicalize_ptir
 from .selection import derived_name, functions_to_do, is_ptir, own_copy, select_function
 from .working_copy import working_view
@@ -69,6 +69,7 @@ def differentiate(module: ModuleOp, function: str | None = None, options: Gradie
 def add_gradient(module: ModuleOp, func: FuncOp, options: GradientOptions, name: str | None = None) -> Gradient:
     """Put the gradient function of `func`, called `name`, behind it, in place; a function of Core IR is canonicalised."""
     name = name or derived_name(module, func, "grad")
+    check_loop_options(options.checkpoint, options.max_iterations)
     sweep = ptir_sweep(func, name, options) if is_ptir(func) else core_sweep(func, name, options)
     with gradient_errors():
         gradient = sweep.run()

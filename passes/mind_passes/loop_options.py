@@ -43,6 +43,14 @@ def check_max_iterations(bound: int) -> int:
     return bound
 
 
+def check_loop_options(checkpoint: str | None, max_iterations: int | None) -> None:
+    """Raise E7001 for an option that no loop could have, even if the function has no loops."""
+    if checkpoint is not None:
+        check_checkpoint(checkpoint)
+    if max_iterations is not None:
+        check_max_iterations(max_iterations)
+
+
 def check_marks(ops: Iterable[Operation]) -> None:
     """Raise E7001, with its place, for an op that says of its derivative what it cannot."""
     for op in ops:

@@ -70,7 +70,8 @@ def functions_to_do(module: ModuleOp, name: str | None, attribute: str, accepts:
     """
     The function called `name`, or without a name every primal one from which none was derived yet, as `attribute` tells.
 
-    E7003 if every function that could be meant is called by another, or if there are functions of StableHLO only.
+    E7003 if every function that could be meant is called by another, or if there are only functions to convert first: of
+    StableHLO, or of Core IR where `accepts` takes none of it.
     """
     if name is not None:
         return [select_function(module, name, accepts)]
@@ -80,17 +81,22 @@ def functions_to_do(module: ModuleOp, name: str | None, attribute: str, accepts:
         if written:
             message = f"every function is called by another: {brief(written)}; say which is meant with function=NAME"
             raise error("E7003", message, name=None, known=written)
-        _refuse_stablehlo(module)
+        _refuse_unconverted(module)
     done = {ref.string_value() for f in functions(module) if isinstance(ref := f.attributes.get(attribute), SymbolRefAttr)}
     return [f for f in primals if f.sym_name.data not in done]
 
 
-def _refuse_stablehlo(module: ModuleOp) -> None:
-    """Raise E7003 at the first function of StableHLO, of which nothing can be derived before it is converted."""
+def _refuse_unconverted(module: ModuleOp) -> None:
+    """Raise E7003 at the first function of StableHLO or Core IR, of which nothing can be derived before it is converted."""
     for func in functions(module):
         if any(op.name.startswith(("stablehlo.", "chlo.")) for op in walk(func)):
-            message = f"@{brief(func.sym_name.data)} holds StableHLO; convert it first, with convert-stablehlo-to-ptir"
-            raise error("E7003", message, operation=func, name=None, known=[])
+            found, cure = "StableHLO", "convert-stablehlo-to-ptir"
+        elif holds_core_ir(func):
+            found, cure = "Core IR", "convert-mind-to-ptir"
+        else:
+            continue
+        message = f"@{brief(func.sym_name.data)} holds {found}; convert it first, with {cure}"
+        raise error("E7003", message, operation=func, name=None, known=[])
 
 
 def derived_name(module: ModuleOp, func: FuncOp, suffix: str) -> str:

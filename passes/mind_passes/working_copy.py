@@ -15,7 +15,7 @@ from mind_dialect.ptir import FusionOp, ScanOp, WhileOp
 
 from .fusion.defuse import defuse
 from .inline import inline_calls
-from .loop_options import CHECKPOINT, MAX_ITERATIONS, check_checkpoint, check_max_iterations
+from .loop_options import CHECKPOINT, MAX_ITERATIONS, check_loop_options
 
 
 def working_view(func: FuncOp, *, checkpoint: str | None = None, max_iterations: int | None = None) -> FuncOp:
@@ -32,10 +32,7 @@ def working_copy(func: FuncOp, *, checkpoint: str | None = None, max_iterations:
 
     Calls of functions with derivative rules of their own stay.
     """
-    if checkpoint is not None:
-        check_checkpoint(checkpoint)
-    if max_iterations is not None:
-        check_max_iterations(max_iterations)
+    check_loop_options(checkpoint, max_iterations)
     made = func.clone()
     if len(made.body.blocks) != 1:
         given = f"{len(made.body.blocks)} blocks"

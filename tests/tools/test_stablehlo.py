@@ -172,6 +172,23 @@ def test_nothing_is_derived_of_a_program_that_is_not_converted(option: str) -> N
     assert mind_opt("--convert-stablehlo-to-ptir", option, stdin=PROGRAM).status == 0
 
 
+@pytest.mark.parametrize("option", ["--mind-jvp", "--vectorize"])
+def test_nothing_is_derived_of_core_ir_without_its_conversion(option: str) -> None:
+    text = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> { %0 = mind.exp %x : tensor<2xf32> func.return %0 : tensor<2xf32> }"
+    found = mind_opt(option, stdin=text)
+    assert found.status == 1
+    assert "error[E7003]: @f holds Core IR; convert it first, with convert-mind-to-ptir" in found.err
+    assert mind_opt("--convert-mind-to-ptir", option, stdin=text).status == 0
+
+
+@pytest.mark.parametrize("option", ["checkpoint=often", "max-iterations=-1"])
+def test_options_of_loops_are_read_without_loops(option: str) -> None:
+    text = "func.func @f(%x: tensor<f32>) -> tensor<f32> { %0 = mind.exp %x : tensor<f32> func.return %0 : tensor<f32> }"
+    found = mind_opt(f"--autodiff={option}", stdin=text)
+    assert found.status == 1
+    assert f"error[E7001]: {option}, expected" in found.err
+
+
 def test_an_op_of_mhlo_names_that_of_stablehlo() -> None:
     text = PROGRAM.replace("stablehlo.sine", "mhlo.sine")
     assert "unknown op 'mhlo.sine', expected stablehlo.sine" in mind_opt("-f", "stablehlo", stdin=text).err
