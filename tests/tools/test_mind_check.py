@@ -95,6 +95,7 @@ def test_a_special_input_file_and_sizes(tmp_path: Path) -> None:
         (["--function", "other"], "E7003"),
         (["--size", "B"], "E7001"),
         (["--size", "B=-1"], "E7001"),
+        (["--size", "B=1"], "E7003"),
         (["--seed", "-1"], "E7001"),
         (["--seed", "x"], "E7001"),
         (["--inputs", "absent.npz"], "E7002"),

@@ -135,11 +135,16 @@ class Check:
 
     def inputs(self, module: ModuleOp, function: str) -> list[Any]:
         """The arguments: drawn, or by name from a file."""
+        from mind_passes.dim_names import names_used
         from mind_runtime.agreement import draw_arguments
         from mind_runtime.compilation import find_function
         from mind_runtime.signature import TensorSpec
 
         sizes = dict(self.size(text) for text in self.args.size)
+        known = sorted(set(names_used(find_function(module, function))))
+        if unknown_names := sorted(sizes.keys() - set(known)):
+            message = f"--size {brief(unknown_names[0])}: @{function} has no such dimension, expected one of {brief(known)}"
+            raise error("E7003", message, name=unknown_names[0], known=known)
         if self.args.inputs is None:
             drawn = draw_arguments(module, function, self.seed, sizes, special=self.args.special)
             if self.original is None:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from mind_dialect.errors import MindError, error
 from mind_dialect.version import __version__
 
+from .command_line import usage_error
 from .completion import add_completion
 from .diagnostics import render
 
@@ -35,8 +36,10 @@ def main(args: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=f"mind-lsp {__version__}")
     parser.add_argument("--stdio", action="store_true", help="communicate over standard input and output (always on)")
     add_completion(parser)
-    parser.parse_args(args)
+    options = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
+    setattr(parser, "error", usage_error(parser, lambda: options))  # noqa: B010, argparse gives no other way
     try:
+        parser.parse_args(args)
         made = server()()
     except MindError as e:
         sys.stderr.write(render(e, None))
