@@ -17,12 +17,22 @@ from itertools import count
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr, i64
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+    i64,
+)
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute
 
 from mind_dialect.dominance import walk
-from mind_dialect.program import functions
+from mind_dialect.program import NAME_ATTRIBUTE, functions
 from mind_passes.derivatives.custom import JVP, VJP, VJP_WRT
 from mind_translate.stablehlo import read_stablehlo
 from mind_translate.stablehlo.control import CUSTOM_DERIVATIVE, RULE_ATTRIBUTE, STOP_GRADIENT
@@ -69,21 +79,27 @@ class Rules:
 
     def read(self, function: Any, types: Sequence[Any]) -> ModuleOp:
         """The module of a function of JAX for arguments of these types; the calls in it state the rules of what they call."""
-        jax = self.jax
-        traced = (function if hasattr(function, "trace") else jax.jit(function, keep_unused=True)).trace(*types)
+        traced = (function if hasattr(function, "trace") else self.jax.jit(function, keep_unused=True)).trace(*types)
         marked = self.marked(traced.jaxpr)
-        if marked is not traced.jaxpr:
-            run = jax.extend.core.jaxpr_as_fun(marked)
+        name, types_of_arrays = getattr(function, "__name__", "<jax>"), marked.in_avals
+        if marked is traced.jaxpr:
+            module = read_stablehlo(traced.lower().as_text(debug_info=True), name)
+            if len(_entry(module).body.block.args) == len(types_of_arrays):
+                return module  # else the function was jitted, and JAX has dropped arguments that it does not read
+        run = self.jax.extend.core.jaxpr_as_fun(marked)
 
-            @wraps(function)
-            def again(*given: Any) -> Any:
-                leaves = jax.tree_util.tree_leaves(given)
-                return jax.tree_util.tree_unflatten(traced.out_tree, run(*leaves))
+        @wraps(function)
+        def again(*given: Any) -> Any:
+            leaves = self.jax.tree_util.tree_leaves(given)
+            return self.jax.tree_util.tree_unflatten(traced.out_tree, run(*leaves))
 
-            arrays = len(jax.tree_util.tree_leaves(types)) == len(marked.in_avals)
-            given = types if arrays else marked.in_avals  # without the values of static arguments
-            traced = jax.jit(again, keep_unused=True).trace(*given)
-        return read_stablehlo(traced.lower().as_text(debug_info=True), getattr(function, "__name__", "<jax>"))
+        arrays = len(self.jax.tree_util.tree_leaves(types)) == len(types_of_arrays)
+        given = types if arrays else types_of_arrays  # without the values of static arguments
+        lowered = self.jax.jit(again, keep_unused=True).trace(*given).lower()
+        module = read_stablehlo(lowered.as_text(debug_info=True), name)
+        if not arrays:
+            _name_inputs(_entry(module), traced.jaxpr.jaxpr.debug_info.arg_names)
+        return module
 
     def marked(self, closed: Any, constant: frozenset[int] = frozenset()) -> Any:
         """
@@ -257,6 +273,28 @@ class Rules:
 
 def _itself(x: Any) -> Any:
     return x
+
+
+def _entry(module: ModuleOp) -> FuncOp:
+    """Return `@main`, which JAX calls the function that it lowers."""
+    return next(f for f in functions(module) if f.sym_name.data == "main")
+
+
+def _name_inputs(func: FuncOp, names: Sequence[str | None] | None) -> None:
+    """Name the inputs of a function; as the reader, only if all have names."""
+    count = len(func.body.block.args)
+    known = [n for n in names or () if n]
+    named = len(known) == count and len(set(known)) == count
+    stated = (
+        [dict(a.data) for a in func.arg_attrs.data]
+        if func.arg_attrs is not None
+        else [dict[str, Attribute]() for _ in range(count)]
+    )
+    for i, attributes in enumerate(stated):
+        attributes.pop(NAME_ATTRIBUTE, None)
+        if named:
+            attributes[NAME_ATTRIBUTE] = StringAttr(known[i])
+    func.arg_attrs = ArrayAttr([DictionaryAttr(a) for a in stated])
 
 
 def _number_of(call: CallOp) -> int:

@@ -14,6 +14,7 @@ import pytest
 
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
+from mind_dialect.program import functions, input_names
 from mind_runtime import compile
 from ptir_forms import program
 
@@ -153,6 +154,33 @@ def test_inputs_are_named_after_the_arguments() -> None:
     assert [spec.name for spec in compile(module).inputs] == ["x", "w", "b"]
     f = to_jax(module)
     same(f(X, b=B, w=W), loss(X, W, B))
+
+
+def test_jitted_functions_keep_the_inputs_that_they_do_not_read() -> None:
+    module = from_jax(jax.jit(lambda x, y: jnp.sum(y)), X, B)
+    assert input_names(next(iter(functions(module)))) == ["x", "y"]
+    same(compile(module)(X, B), jnp.sum(B))
+    same(compile(from_jax(jnp.isfinite, np.arange(3)[:2].astype(np.int32)))(np.zeros(2, np.int32)), np.ones(2, bool))
+
+
+def test_static_arguments_shift_no_names() -> None:
+    def scaled(x: Any, n: int, y: Any, p: Any) -> Any:
+        return jnp.sum(jax.nn.relu(x)) * n + jnp.sum(y) + jnp.sum(p["a"] ** 2)
+
+    tree = {"a": B, "unread": W}
+    module = from_jax(jax.jit(scaled, static_argnums=1), X, 3, W, tree)
+    assert input_names(next(f for f in functions(module) if f.sym_name.data == "main")) == ["x", "y", "p['a']", "p['unread']"]
+    same(compile(module, "main")(X, W, B, W), scaled(X, 3, W, tree))
+
+
+@pytest.mark.parametrize("name", ["arcsin", "arccos", "arcsinh", "arccosh"])
+def test_signs_of_zeros_choose_the_side_of_a_branch_cut(name: str) -> None:
+    lines = [complex(x, y) for x in (2.0, -2.0, 0.5) for y in (0.0, -0.0)] + [
+        complex(x, y) for x in (0.0, -0.0) for y in (2.0, -2.0)
+    ]
+    z = np.array(lines, np.complex64)
+    found = compile(from_jax(getattr(jnp, name), z))(z)
+    np.testing.assert_allclose(found, getattr(np, name)(z), atol=1e-6)
 
 
 def test_trees_are_an_input_for_each_leaf() -> None:

@@ -39,10 +39,18 @@ def _neg(to: Lander, x: SSAValue) -> SSAValue:
 
 
 def _roots(to: Lander, z: SSAValue, below: bool) -> tuple[SSAValue, SSAValue]:
-    """`sqrt(1 - z)`, or `sqrt(z - 1)` if `below`, and `sqrt(1 + z)`."""
-    one = to.like(1, z)
-    first = to.emit(ptir.SubOp, z, one) if below else to.emit(ptir.SubOp, one, z)
-    return to.emit(ptir.SqrtOp, first), to.emit(ptir.SqrtOp, to.emit(ptir.AddOp, one, z))
+    """
+    Return `sqrt(1 - z)`, or `sqrt(z - 1)` if `below`, and `sqrt(1 + z)`.
+
+    The imaginary part keeps the sign of a zero, which says the side of a branch cut; sums with the complex number 1 lose it.
+    """
+    x, y = parts(to, z)
+    one = to.like(1.0, x)
+    if below:
+        first = _complex(to, to.emit(ptir.SubOp, x, one), y)
+    else:
+        first = _complex(to, to.emit(ptir.SubOp, one, x), _neg(to, y))
+    return to.emit(ptir.SqrtOp, first), to.emit(ptir.SqrtOp, _complex(to, to.emit(ptir.AddOp, one, x), y))
 
 
 def complex_asin(asinh: Function) -> Function:
