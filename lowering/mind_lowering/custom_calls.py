@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from numpy.linalg import LinAlgError
-
 from mind_dialect.call_providers import provided
 from mind_dialect.errors import error
 from mind_dialect.ptir.models import check_target
@@ -48,7 +46,7 @@ def run_custom_call(xp: Any, target: str, operands: Sequence[Any], attrs: Mappin
     """
     The result of a custom call, one array or a tuple, each in memory of its own.
 
-    E8002 for attributes that it does not take, E6006 for a matrix that it cannot decompose, E2001 for results of other dtypes
+    E8002 for attributes that it does not take, E6006 for operands that it cannot compute with, E2001 for results of other dtypes
     than declared, E2007 for another number of them.
     """
     function = known_target(target)
@@ -56,7 +54,7 @@ def run_custom_call(xp: Any, target: str, operands: Sequence[Any], attrs: Mappin
         found = function(xp, *operands, **attrs)
     except TypeError as e:
         raise error("E8002", f"custom call {target!r}: {e}", attribute="attrs", value=dict(attrs)) from None
-    except LinAlgError as e:
+    except (ValueError, IndexError) as e:  # LinAlgError is a ValueError
         raise error("E6006", f"custom call {target!r}: {e}", operands=[tuple(x.shape) for x in operands]) from None
     results = cast("tuple[Any, ...]", found if isinstance(found, tuple) else (found,))
     if len(results) != len(dtypes):

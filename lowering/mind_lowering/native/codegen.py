@@ -44,6 +44,7 @@ from .groups import Group
 from .ir import Function, LlvmModule, identifier, symbol
 from .kernel_steps import Draw, IndexCheck, PrivateScatter, Scan, Scatter, Sort
 from .lowered import Entry, Foreign, Native, Note, Packing, Reading
+from .matrices import Factorization, emit_factorization
 from .outlining import outlined, shown
 from .plan import TITLE, PlannedFunction, PlannedKernel
 from .private_scatters import emit_private_scatter
@@ -147,6 +148,7 @@ EMIT: dict[type[NativeStep], Emit] = {
     ConvolutionStep: _emit_convolution,
     AttentionStep: emit_attention,
     Sort: emit_sort,
+    Factorization: emit_factorization,
     Scan: emit_scan,
     IndexCheck: emit_check,
     Scatter: emit_scatter,

@@ -32,6 +32,7 @@ from .fusions import expand_parts, in_body, match_parts
 from .grouping import uncomputed_members, why_not
 from .kernel_steps import Draw
 from .kernels_lookups import LOOKUPS
+from .kernels_matrices import MATRICES
 from .kernels_products import PRODUCTS
 from .kernels_scatters import SCATTERS
 from .kernels_sorts import SORTS
@@ -150,6 +151,7 @@ PATTERNS: Sequence[KernelPattern] = (
     *WINDOWS,
     *SCATTERS,
     *SORTS,
+    *MATRICES,
     *(row("random", op, _draw, not_produced) for op in (ptir.RngUniformOp, ptir.RngNormalOp)),
     *(row("quantized", op, _group, _why_not_quantized) for op in QUANTIZED),
 )
@@ -174,7 +176,6 @@ FALLBACK: dict[type[PtirOp], str] = {
     ptir.RaggedDotOp: "sizes of groups are data; NumPy multiplies one group at a time",
     ptir.DigammaOp: "its code is too long for a kernel, and it is rare",
     **dict.fromkeys(ptir.COMPLEX_OPS, "kernels do not support complex numbers"),
-    ptir.CustomCallOp: "its function is a Python function",
     ptir.LayerNormOp: "loop nests, which it expands to, do not support its dtype",
 }
 """The ops that run as their NumPy kernels, and why."""

@@ -19,6 +19,7 @@ from .extremes_gradient import ExtremesGradient
 from .first_extremes import FirstExtremes
 from .groups import Group
 from .kernel_steps import Draw, IndexCheck, PrivateScatter, Scan, Scatter, Sort
+from .matrices import Factorization
 from .products.kernels import BlockedStep, ProductStep
 from .rows.step import Layout, RowStep
 from .schedule import schedule_of
@@ -127,6 +128,7 @@ LIMITS: Mapping[type[NativeStep], Row | str] = {
     ExtremesGradient: "windows along an axis overlap",
     ConvolutionStep: "no axis of a convolution has a size of its own",
     Sort: "its units of work have lines far apart",
+    Factorization: "a matrix, or some of its columns, is a unit of work",
     Scan: "its units of work are runs of lines",
     IndexCheck: "all indices are checked",
     Scatter: "all updates are done",
