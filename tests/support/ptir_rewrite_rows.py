@@ -215,6 +215,25 @@ ROWS: tuple[Row, ...] = (
         (f"{XY} | %r = ptir.maximum %x, %y : tensor<8xf32>", "%r = ptir.add %x, %x : tensor<8xf32>"),
     ),
     Row(
+        "extreme_of_end",
+        X,
+        (
+            f"{const('c', '-inf')}; %r = ptir.maximum %x, %c : tensor<8xf32>",
+            f"{const('c', '-inf')}; %r = ptir.maximum %c, %x : tensor<8xf32>",
+            f"{const('c', 'inf')}; %r = ptir.minimum %x, %c : tensor<8xf32>",
+            integer(f"{const('c', -128, 'si8')}; %r = ptir.maximum %x, %c : tensor<8xsi8>"),
+            integer(f"{const('c', 127, 'si8')}; %r = ptir.minimum %c, %x : tensor<8xsi8>"),
+            f"%x: tensor<8xui8> | {const('c', 0, 'ui8')}; %r = ptir.maximum %x, %c : tensor<8xui8>",
+            f"%x: tensor<8xui8> | {const('c', 255, 'ui8')}; %r = ptir.minimum %x, %c : tensor<8xui8>",
+        ),
+        (
+            f"{const('c', 'inf')}; %r = ptir.maximum %x, %c : tensor<8xf32>",
+            f"{const('c', '-3.4028235e38')}; %r = ptir.maximum %x, %c : tensor<8xf32>",
+            integer(f"{const('c', -127, 'si8')}; %r = ptir.maximum %x, %c : tensor<8xsi8>"),
+            integer(f"{const('c', -128, 'si8')}; %r = ptir.minimum %x, %c : tensor<8xsi8>"),
+        ),
+    ),
+    Row(
         "select_equal",
         "%p: tensor<8xi1>, %x: tensor<8xf32>, %y: tensor<8xf32>",
         ("%r = ptir.select %p, %x, %x : (tensor<8xi1>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>",),
@@ -371,6 +390,22 @@ ROWS: tuple[Row, ...] = (
         (
             "%c = ptir.constant [1.0, 2.0] : tensor<2xf32>; %r = ptir.reshape %c new_shape = [1, 2] : tensor<2xf32> -> tensor<1x2xf32>",
             f"{const('c', 3.0)}; %r = ptir.reshape %c new_shape = [2, 4] : tensor<8xf32> -> tensor<2x4xf32>",
+        ),
+    ),
+    Row(
+        "reshape_of_iota",
+        X,
+        (
+            "%a = ptir.iota shape = [8] dtype = si32 axis = 0 : tensor<8xsi32>;"
+            " %r = ptir.reshape %a new_shape = [1, 8, 1] : tensor<8xsi32> -> tensor<1x8x1xsi32>",
+            "%a = ptir.iota shape = [2, 1, 4] dtype = f32 axis = 2 : tensor<2x1x4xf32>;"
+            " %r = ptir.reshape %a new_shape = [1, 2, 4] : tensor<2x1x4xf32> -> tensor<1x2x4xf32>",
+            "%a = ptir.iota shape = [2, 1, 4] dtype = f32 axis = 0 : tensor<2x1x4xf32>;"
+            " %r = ptir.reshape %a new_shape = [1, 2, 4] : tensor<2x1x4xf32> -> tensor<1x2x4xf32>",
+        ),
+        (
+            "%a = ptir.iota shape = [8] dtype = si32 axis = 0 : tensor<8xsi32>;"
+            " %r = ptir.reshape %a new_shape = [2, 4] : tensor<8xsi32> -> tensor<2x4xsi32>",
         ),
     ),
     Row(

@@ -20,6 +20,7 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import F32, F64, read_type
 from mind_passes.fusion.defuse import defuse
 from mind_passes.ptir.patterns import softmax
+from mind_passes.ptir.patterns.causal import Bounds, hidden_from
 from mind_passes.ptir.recognize import recognize
 
 from ..launch.kernel_patterns import Match, Rejection
@@ -50,6 +51,10 @@ MOST_ROWS = 12 * MOST_TILES
 """In a unit of work, on any machine."""
 KEYS = 512
 """In a block, where all keys are too many."""
+BEYOND = -1e30
+"""A number that hides a score to which it is added, however great that is."""
+CAUSAL_KEYS = 128
+"""In a block, where a causal mask hides blocks: less is computed in vain than in longer ones."""
 
 
 @dataclass
@@ -68,6 +73,8 @@ class AttentionStep(NativeStep):
     guarded: bool
     """True if rows whose scores are all -inf give 0."""
     words: str
+    bounds: Bounds | None
+    """Keys that a causal mask hides: blocks that no row sees are left out, if each row has a score far above the hidden ones."""
 
     @property
     def reads(self) -> list[View]:
@@ -93,13 +100,14 @@ class AttentionStep(NativeStep):
         return 2 * prod(self.scores.out.shape) * (self.scores.depth + self.sums.columns)
 
     def key(self) -> Hashable:
-        return self.scores.key(), self.sums.key(), self.tiles, self.apart, self.guarded
+        return self.scores.key(), self.sums.key(), self.tiles, self.apart, self.guarded, self.bounds
 
     def contents(self) -> str:
         scores, sums = self.scores, self.sums
         of = f"{list(scores.batch)} " if scores.batch else ""
         then = f" {self.words}" if self.words else ""
         keys = f", {sums.cut.depth} keys at a time" if sums.blocks > 1 else ""
+        keys += " as far as a causal mask shows them" if self.bounds is not None else ""
         return (
             f"attention of {of}{scores.rows} queries of {scores.depth}, {scores.columns} keys, values of {sums.columns},"
             f"{then} softmax in {scores.total}: {self.tiles} tiles of {scores.cut.rows} rows{keys}"
@@ -118,6 +126,8 @@ class Parts:
     """True if rows whose scores are all -inf give 0."""
     views: Sequence[PtirOp]
     """Views of what is outside, and constants."""
+    bounds: Bounds | None
+    """Keys that a causal mask hides."""
 
 
 def find_attention(module: ModuleOp, host: TargetInfo) -> None:
@@ -146,8 +156,14 @@ def parts(op: ptir.FusionOp, host: TargetInfo) -> Parts | None:
     chain = [o for o in others if is_elementwise(o)]
     if len(products) != 1 or len(products) + len(chain) != len(others):
         return None
-    made = Parts(products[0], chain, found.z, last, found.guarded, views)
+    made = Parts(products[0], chain, found.z, last, found.guarded, views, _hidden(found.z, products[0]))
     return made if _fits(made, host) else None
+
+
+def _hidden(z: SSAValue, product: PtirOp) -> Bounds | None:
+    """Return what a causal mask hides, if a hidden key has no weight in a row with a greater score, whatever the scores are."""
+    found = hidden_from(z, product)
+    return found if found is not None and (not found.added or found.hidden <= BEYOND) else None
 
 
 def _fits(made: Parts, host: TargetInfo) -> bool:
@@ -238,7 +254,8 @@ def _planned(build: Builder, made: Parts, views: tuple[View, View, View, View], 
     most = MOST_TILES if limits[0] is None else LIMITED_TILES
     tiles = max(1, min(most, -(-rows // tall), int(WORK / (2 * tall * keys * (depth + columns)))))
     room = SCRATCH // total.size // (tall * tiles) - columns - 4 * width
-    block = keys if keys <= room else max(KEYS // (wide * width), 1) * wide * width
+    room, most = (room, KEYS) if made.bounds is None else (min(room, CAUSAL_KEYS), CAUSAL_KEYS)
+    block = keys if keys <= room else max(most // (wide * width), 1) * wide * width
     apart = -(-block // width) * width + width
     stacked = Buffer(Use.ARENA, -1, total, rows * apart + keys, f"{name}.scores")
     still = (0,) * len(batch)
@@ -256,7 +273,8 @@ def _planned(build: Builder, made: Parts, views: tuple[View, View, View, View], 
     for product in (first, last):
         product.cut = replace(product.cut, group=max(1, min(STRETCH // (product.cut.columns * total.size), product.panels // 8)))
         product.rhs_copy = _panels(build, product)
-    return AttentionStep(name, first, last, tiles, apart, made.guarded, " ".join(op.OPCODE for op in made.chain))
+    words, bounds = " ".join(op.OPCODE for op in made.chain), made.bounds if last.blocks > 1 else None
+    return AttentionStep(name, first, last, tiles, apart, made.guarded, words, bounds)
 
 
 def _limits(build: Builder, made: Parts) -> Limits:

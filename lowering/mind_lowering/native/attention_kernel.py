@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mind_passes.ptir.patterns.causal import Bounds
+
 from . import vmath
 from .attention import AttentionStep
 from .failures import Failure, Sites
@@ -24,6 +26,8 @@ from .products.tile import ProductTile, TileOperand, emit_tile
 from .reductions import extreme, part
 from .target_info import TargetInfo
 
+VANISHING = {"float": 104.0, "double": 746.0}
+"""The exponential of a number so far below 0 is 0."""
 UNROLL = 4
 """Vectors of a row in one iteration of a loop."""
 
@@ -124,7 +128,7 @@ class _AttentionBody:
             place = list(arguments(sums)).index("partial")
             self.put(1, place, self.before(self.kept, (block.row, sums.partial.strides[-2])))
             self.begin(block)
-        self.each_block(lambda k, depth: self.keys(block, k, depth))
+        self.each_block(block, lambda k, depth: self.keys(block, k, depth))
 
     def begin(self, block: _Block) -> None:
         """Nothing is summed yet, and nothing is less than the greatest score so far."""
@@ -136,17 +140,42 @@ class _AttentionBody:
 
         f.loop("0", block.count, 1, row, hint="row")
 
-    def each_block(self, body: Callable[[str, int], None]) -> None:
-        """`body(first, count)` for each block of keys."""
+    def each_block(self, block: _Block, body: Callable[[str, int], None]) -> None:
+        """`body(first, count)` for each block of keys; for those that a causal mask hides only where they have weights."""
         f, keys, size = self.f, self.scores.columns, self.sums.cut.depth
         full, rest = divmod(keys, size)
+        end = str(full * size)
 
         def some(k: str, /, *values: str) -> None:
             body(k, size)
 
-        f.loop("0", str(full * size), size, some, hint="k")
-        if rest:
-            body(str(full * size), rest)
+        def others(k: str) -> None:
+            f.loop(k, end, size, some, hint="k")
+            if rest:
+                body(end, rest)
+
+        if self.step.bounds is None:
+            others("0")
+            return
+        seen = f.greatest(f.add(f.add(block.row, block.count), str(self.step.bounds.past - 1)), "0")
+        stop = f.mul(f.op(f"udiv i64 {f.add(seen, str(size - 1))}, {size}", "blocks"), size)
+        f.loop("0", f.least(stop, end), size, some, hint="k")
+        inside = f.op(f"icmp sgt i64 {stop}, {end}", "inside")
+        goes_on = f.op(f"or i1 {inside}, {self.has_hidden_weights(block, self.step.bounds)}", "on")
+        f.when(goes_on, lambda: others(f.least(stop, end)))
+        self.weighted(block, "0", 0, str(keys))
+
+    def has_hidden_weights(self, block: _Block, bounds: Bounds) -> str:
+        """Return whether a row has no score so far that leaves a hidden one a weight of 0."""
+        f, one = self.f, Lanes(self.f, self.host, 1)
+        low = one.constant(self.total, bounds.hidden + VANISHING[self.type])
+
+        def row(r: str, /, *found: str) -> list[str]:
+            above = one.compare("fcmp ogt", self.type, one.load(self.total, self.state[1], r, 1), low)
+            return [f.op(f"and i1 {found[0]}, {above}", "above")]
+
+        (above,) = f.loop("0", block.count, 1, row, [("i1", "true")], hint="row")
+        return f.op(f"xor i1 {above}, true", "hidden")
 
     def keys(self, block: _Block, k: str, count: int) -> None:
         """A block of keys: scores, softmax as far as it is known, sums."""
@@ -164,12 +193,15 @@ class _AttentionBody:
         f.loop(first, f.add(first, str(-(-count // wide))), 1, panel, hint="panel")
         room = f"ptr {self.p}, ptr {self.state[0]}, ptr {self.state[1]}, ptr {self.kept or 'null'}"
         f.do(f"call void @{self.softmax(count)}({room}, i64 {block.count})")
-        self.weighted(block, k, count)
+        at = k
+        if self.step.bounds is not None:  # the last block is not known beforehand: one without keys follows it
+            at = f.op(f"select i1 {f.op(f'icmp eq i64 {k}, 0', 'first')}, i64 0, i64 -1", "at")
+        self.weighted(block, k, count, at)
 
-    def weighted(self, block: _Block, k: str, count: int) -> None:
-        """The sums of values for a block of keys."""
+    def weighted(self, block: _Block, k: str, count: int, place: str) -> None:
+        """The sums of values for a block of keys: the first one at place 0, the last one ends with the last key."""
         f, sums = self.f, self.sums
-        source, at = TileOperand(self.total, self.step.apart, 1), f", i64 {count}, i64 {k}" if sums.blocks > 1 else ""
+        source, at = TileOperand(self.total, self.step.apart, 1), f", i64 {count}, i64 {place}" if sums.blocks > 1 else ""
 
         def panel(p: str, /, *values: str) -> None:
             b = self.copy(sums, self.bases[2], block.batch, p, k)

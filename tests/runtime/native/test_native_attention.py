@@ -28,6 +28,7 @@ from ptir_forms import (
     program,
     scores,
     selected,
+    shape,
     softmax,
     spread,
     window,
@@ -135,6 +136,82 @@ def test_keys_in_blocks(dims: tuple[int, ...], keys: int, monkeypatch: pytest.Mo
 def test_many_keys_are_in_blocks() -> None:
     native = held("f32[1,1,20,8] f32[1,1,9000,8] f32[1,1,9000,8]", attention)
     assert "keys at a time" in native.explain()[-1]
+
+
+def hides(compare: str, hidden: float, *, extra: Any = None, joined: Any = ptir.AndOp) -> Callable[[Any], Any]:
+    """A mask that shows keys which compare so with their rows, as an array of truths repeated for all matrices."""
+
+    def mask(s: Any) -> Any:
+        rows, columns = (ptir.IotaOp(shape=shape(s)[-2:], dtype="si32", axis=a) for a in (0, 1))
+        seen = ptir.CompareOp(columns, rows, kind=compare)
+        if extra is not None:
+            seen = joined(seen, extra(rows, columns))
+        return ptir.SelectOp(spread(seen, s), s, like(s, hidden))
+
+    return mask
+
+
+FAR = "as far as a causal mask shows them"
+CAUSAL: dict[str, Callable[[Any], Any]] = {
+    "infinite": hides("less_equal", -np.inf),
+    "finite": hides("less_equal", -1e9),
+    "without its own key": hides("less", -1e9),
+    "without its own key, infinite": hides("less", -np.inf),
+    "in a window": lambda s: window(s, 9),
+    "in blocks": hides("less_equal", -1e9, extra=lambda r, c: ptir.CompareOp(c, like(c, 7), kind="greater")),
+    "added, infinite": lambda s: causal(s, -np.inf),
+    "added, beyond": lambda s: causal(s, -3e38),
+    "with a bias after it": lambda s: linear_bias(selected(s, -1e38), 0.5),
+}
+SEEN: dict[str, Callable[[Any], Any]] = {
+    "of later keys": hides("greater_equal", -np.inf),
+    "of its own key": hides("equal", -np.inf),
+    "or others": hides("less_equal", -np.inf, extra=lambda r, c: ptir.CompareOp(c, like(c, 7), kind="greater"), joined=ptir.OrOp),
+    "added, near": lambda s: causal(s, -1e9),
+    "with a bias after it, near": lambda s: linear_bias(selected(s, -1e9), 0.5),
+}
+
+
+@pytest.mark.parametrize("dims", [(2, 2, 100, 100, 8, 16), (1, 1, 70, 130, 16, 8), (1, 2, 130, 65, 8, 40)], ids=str)
+@pytest.mark.parametrize("name", [*CAUSAL, *SEEN])
+def test_keys_that_no_row_sees_are_left_out(name: str, dims: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only where it is known beforehand that they have no weight, or found out."""
+    monkeypatch.setattr(plan, "CAUSAL_KEYS", 32)
+    mask = {**CAUSAL, **SEEN}[name]
+    native = held(types_of(dims), lambda q, k, v: attention(q, k, v, mask=mask), kernels=0)
+    assert any(FAR in line for line in native.explain()) == (name in CAUSAL)
+
+
+@pytest.mark.parametrize("softmax", [softmax, guarded_softmax])
+@pytest.mark.parametrize("scale", [-1e4, -3.0, 1e4])
+@pytest.mark.parametrize("hidden", [-2e4, -1e5, -np.inf])
+def test_hidden_keys_count_beside_scores_that_are_less(hidden: float, scale: float, softmax: Any, monkeypatch: Any) -> None:
+    """Some rows have scores around the number that hides, or below it."""
+    monkeypatch.setattr(plan, "CAUSAL_KEYS", 32)
+    dims = (1, 2, 100, 100, 8, 16)
+    q, k, v = arrays_of(types_of(dims))
+    q[0, 0, :50] = 0
+    q[0, 1, 40], q[0, 1, 80, 0] = np.nan, np.inf
+
+    def body(q: Any, k: Any, v: Any) -> Any:
+        return attention(q, k, v, scale=scale, mask=hides("less_equal", hidden), softmax=softmax)
+
+    native = held(types_of(dims), body, [q, np.abs(k), v], kernels=0)
+    assert any(FAR in line for line in native.explain())
+
+
+def test_values_of_keys_that_no_row_sees_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are multiplied by 0 otherwise, which is NaN where they are not finite."""
+    monkeypatch.setattr(plan, "CAUSAL_KEYS", 32)
+    dims = (1, 1, 96, 96, 8, 16)
+    q, k, v = arrays_of(types_of(dims))
+    module = program(types_of(dims), lambda q, k, v: attention(q, k, v, mask=hides("less_equal", -np.inf)))
+    native = mind_runtime.compile(module, target="native")
+    wanted = native(q, k, v)
+    v[0, 0, 64:] = np.nan
+    found = native(q, k, v)
+    np.testing.assert_array_equal(found[0, 0, :12], wanted[0, 0, :12])
+    assert np.isnan(found[0, 0, 64:]).all()
 
 
 def specials(dims: tuple[int, ...]) -> list[Any]:

@@ -17,6 +17,7 @@ from xdsl.ir import Block, SSAValue
 from mind_dialect.ptir import CastOp, DotGeneralOp, PtirOp, ReciprocalOp, ReduceOp
 from mind_dialect.ptir.types import F32, F64, PtirDType
 from mind_passes.ptir.patterns import softmax
+from mind_passes.ptir.patterns.causal import hidden_from
 
 from ..kernels.body import Body
 from ..kernels.element import scratch
@@ -26,7 +27,6 @@ from ..kernels.places import spec
 from ..kernels.scalars import NARROW, STORED, cast, literal, register
 from ..kernels.scope import Scope
 from ..kernels.unsupported import Unsupported
-from .causal import hidden_from
 from .layout import Strided, strided
 from .matrices import SHARED_BYTES, Axes, Matrix, axes_of, batch_offset, check_sums, places_of, scored
 

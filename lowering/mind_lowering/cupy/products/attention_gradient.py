@@ -16,6 +16,7 @@ from xdsl.ir import Block, SSAValue
 
 from mind_dialect.ptir import CastOp, DotGeneralOp, ExpOp, ReduceOp, SubOp
 from mind_dialect.ptir.types import F32, F64, PtirDType
+from mind_passes.ptir.patterns.causal import hidden_from
 
 from ..kernels.body import Body
 from ..kernels.element import scratch
@@ -25,7 +26,6 @@ from ..kernels.places import Chunk, spec
 from ..kernels.scalars import NARROW, cast, literal, register
 from ..kernels.scope import Scope
 from ..kernels.unsupported import Unsupported
-from .causal import hidden_from
 from .layout import strided
 from .matrices import SHARED_BYTES, Matrix, axes_of, batch_offset, check_sums, places_of, scored
 

@@ -7,6 +7,7 @@ included; a NaN's sign and payload do not count. `FAST` rules treat floats as re
 
 from __future__ import annotations
 
+import math
 from math import frexp
 from typing import Any, cast
 
@@ -204,6 +205,19 @@ def compare_self(op: ptir.CompareOp) -> Found:
 def same_operands(op: ptir.BinaryOp) -> Found:
     """`max(x, x) = x`, likewise min, and, or. Always."""
     return op.lhs if op.lhs is op.rhs else None
+
+
+def extreme_of_end(op: ptir.MaximumOp | ptir.MinimumOp) -> Found:
+    """`max(x, -inf) = x` for floats, `max(x, n) = x` for integers, none of which is less than `n`; likewise min."""
+    dtype, sign = _dtype(op), -1 if isinstance(op, ptir.MaximumOp) else 1
+    if dtype.kind is Kind.FLOAT:
+        end: float = sign * math.inf
+    elif dtype.kind in INTEGERS:
+        least = -(1 << (dtype.bits - 1)) if dtype.kind is Kind.SIGNED else 0
+        end = least if sign < 0 else least + (1 << dtype.bits) - 1
+    else:
+        return None
+    return op.lhs if is_all(op.rhs, end) else op.rhs if is_all(op.lhs, end) else None
 
 
 def xor_self(op: ptir.XorOp) -> Found:

@@ -72,6 +72,19 @@ def reshape_of_reshape(op: ptir.ReshapeOp) -> Found:
     return in_place_of(op, ptir.ReshapeOp, inner.x, new_shape=result)
 
 
+def reshape_of_iota(op: ptir.ReshapeOp) -> Found:
+    """`reshape(iota) = iota`, where extents of 1 are added or dropped, but for the axis that is counted, and sizes are static."""
+    inner = op.x.owner
+    if not isinstance(inner, ptir.IotaOp):
+        return None
+    x, result, axis = _sizes(op.x), _sizes(op.result), inner.values()["axis"]
+    if x is None or result is None or x[axis] == 1 or [n for n in x if n != 1] != [n for n in result if n != 1]:
+        return None
+    before = sum(n != 1 for n in x[:axis])
+    places = [place for place, n in enumerate(result) if n != 1]
+    return in_place_of(op, ptir.IotaOp, shape=result, dtype=spec_of(op.result).dtype, axis=places[before])
+
+
 def transpose_identity(op: ptir.TransposeOp) -> Found:
     """`transpose(x, [0, 1, ...]) = x`. The permutation decides, not the shape: a transposed square is another matrix."""
     perm = op.values()["perm"]
