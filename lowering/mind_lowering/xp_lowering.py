@@ -82,13 +82,19 @@ class Lowering:
 
     def block(self, block: Block, ending: Operation) -> list[SSAValue]:
         """Append what the ops of a block are, for whose arguments values stand; the values that its last op uses."""
-        for step in steps(list(block.ops)[:-1], ending.operands):
-            self.origin = step.op
-            try:
-                self.step(step)
-            except MindError as e:
-                raise e if e.op is not None else e.at(step.op, step.op.place()) from None
-        return self.of(ending.operands)
+        found = steps(list(block.ops)[:-1], ending.operands)
+        try:
+            for step in found:
+                self.origin = step.op
+                try:
+                    self.step(step)
+                except MindError as e:
+                    raise e if e.op is not None else e.at(step.op, step.op.place()) from None
+            return self.of(ending.operands)
+        finally:
+            for step in found:
+                if step.op.parent is None:  # made for this alone: the program must not count it among its uses
+                    step.op.drop_all_references()
 
     def nested(self, block: Block, ending: Operation) -> tuple[list[Operation], list[SSAValue]]:
         """The ops that a region's block becomes, and what its last op uses."""

@@ -24,6 +24,7 @@ from mind_dialect.ptir import FusionOp, PtirOp
 from .building import insert_new
 from .dead_ops import replace_values
 from .patterns import PATTERNS, Match
+from .patterns.frame import frame
 
 
 def recognize(root: Operation, names: Sequence[str] = tuple(PATTERNS)) -> bool:
@@ -31,6 +32,7 @@ def recognize(root: Operation, names: Sequence[str] = tuple(PATTERNS)) -> bool:
     for name in names:
         if name not in PATTERNS:
             raise error("E7003", f"unknown pattern {name!r}, expected one of {list(PATTERNS)}", name=name, known=list(PATTERNS))
+    framed = "attention" in names and frame(root)
     ops = [op for op in walk(root) if isinstance(op, PtirOp) and not isinstance(op.parent_op(), FusionOp)]
     matches: list[Match] = []
     taken: set[Operation] = set()
@@ -41,7 +43,7 @@ def recognize(root: Operation, names: Sequence[str] = tuple(PATTERNS)) -> bool:
             taken.update((found.root, *found.inside))
     matches.reverse()
     _replace(root, matches)
-    return bool(matches)
+    return framed or bool(matches)
 
 
 def _match(op: PtirOp, names: Sequence[str], taken: set[Operation]) -> Match | None:

@@ -34,6 +34,13 @@ PLAIN = {"mul", "add", "sub", "and"}
 
 Body = Callable[..., Any]
 FOUND: dict[str, tuple[str, Body, str]] = {
+    "attention, heads in another order": (
+        QKV,
+        lambda q, k, v: ptir.DotGeneralOp(
+            forms.softmax(forms.scores(q, k)), v, **{**forms.MATMUL, "batch_lhs": (1, 0), "batch_rhs": (1, 0)}
+        ),
+        "attention",
+    ),
     "softmax, contract": ("f32[3,5]", forms.library_softmax, "softmax"),
     "softmax, first axis": ("f32[3,5]", lambda z: forms.softmax(z, 0), "softmax"),
     "softmax, axes dropped": ("f32[3,5,2]", lambda z: forms.softmax(z, 1, reduced=forms.dropped), "softmax"),
@@ -249,13 +256,6 @@ ELSE: dict[str, tuple[str, Body, str]] = {
         QKV,
         lambda q, k, v: ptir.DotGeneralOp(
             forms.softmax(forms.scores(q, k)), v, **{**forms.MATMUL, "contract_lhs": (2,)}
-        ),
-        "attention",
-    ),
-    "attention, heads in another order": (
-        QKV,
-        lambda q, k, v: ptir.DotGeneralOp(
-            forms.softmax(forms.scores(q, k)), v, **{**forms.MATMUL, "batch_lhs": (1, 0), "batch_rhs": (1, 0)}
         ),
         "attention",
     ),

@@ -10,6 +10,10 @@ which keys and values are repeated by `broadcast_to`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
 from mind_dialect.ptir import AddOp, CastOp, DotGeneralOp, PtirOp, SelectOp, TanhOp
 
 from ..building import spec_of, uniform
@@ -65,20 +69,24 @@ def _scores(op: object, steps: int) -> list[PtirOp] | None:
         return [op]
     if not isinstance(op, PtirOp) or not op.results or steps == 0:
         return None
-    inner: list[object] = []
-    if isinstance(op, CastOp | TanhOp):
-        inner = [op.x.owner]
-    elif (scaled := factor(op.results[0])) is not None:
-        inner = [scaled[1].owner]
-    elif isinstance(op, AddOp):
-        inner = [op.lhs.owner, op.rhs.owner]
-    elif isinstance(op, SelectOp):
-        for kept, hidden in ((op.on_true, op.on_false), (op.on_false, op.on_true)):
-            number = uniform(hidden)
-            if isinstance(number, float) and number <= HIDDEN:
-                inner = [kept.owner]
-    for owner in inner:
-        found = _scores(owner, steps - 1)
+    for value in towards_scores(op):
+        found = _scores(value.owner, steps - 1)
         if found is not None:
             return [op, *found]
     return None
+
+
+def towards_scores(op: PtirOp) -> Sequence[SSAValue]:
+    """The operands of an op between scores and softmax that scores may be: of a cast, a cap, a scale, a bias, a mask."""
+    if isinstance(op, CastOp | TanhOp):
+        return [op.x]
+    if (scaled := factor(op.results[0])) is not None:
+        return [scaled[1]]
+    if isinstance(op, AddOp):
+        return [op.lhs, op.rhs]
+    if isinstance(op, SelectOp):
+        for kept, hidden in ((op.on_true, op.on_false), (op.on_false, op.on_true)):
+            number = uniform(hidden)
+            if isinstance(number, float) and number <= HIDDEN:
+                return [kept]
+    return []
