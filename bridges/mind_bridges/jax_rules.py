@@ -35,15 +35,19 @@ from mind_dialect.dominance import walk
 from mind_dialect.program import NAME_ATTRIBUTE, functions
 from mind_passes.derivatives.custom import JVP, VJP, VJP_WRT
 from mind_translate.stablehlo import read_stablehlo
-from mind_translate.stablehlo.control import CUSTOM_DERIVATIVE, RULE_ATTRIBUTE, STOP_GRADIENT
+from mind_translate.stablehlo.control import CUSTOM_DERIVATIVE, LOGISTIC, RULE_ATTRIBUTE, STOP_GRADIENT
 
+from .jax_substitutes import WITH_BODIES, substitute
 from .jax_traces import Derivative, described, innermost, passed, trace_of, with_captured
 
 MOST_ORDERS = 3
 """So often a function with a custom rule can be differentiated."""
 
 LINEAR_SOLVE = "custom_linear_solve"
-IMPLICIT = (LINEAR_SOLVE, "igamma", "igammac", "random_gamma", "regularized_incomplete_beta")
+IMPLICIT = (
+    *(LINEAR_SOLVE, "igamma", "igammac", "random_gamma", "regularized_incomplete_beta"),
+    *("bessel_i0e", "bessel_i1e"),
+)
 """
 The primitives whose derivative JAX computes from the function that they compute, not from the ops that compute it.
 
@@ -133,6 +137,12 @@ class Rules:
         primitives = self.jax.extend.core.primitives
         if equation.primitive is primitives.stop_gradient_p:
             return self._composite(equation, equation.invars, STOP_GRADIENT, _itself)
+        if equation.primitive.name == "logistic" and np.dtype(equation.invars[0].aval.dtype).kind != "c":
+            return self._composite(equation, equation.invars, LOGISTIC, self._computation(equation))
+        if (function := substitute(self.jax, equation)) is not None:
+            return self._replaced(equation, function)
+        if equation.primitive.name.startswith(WITH_BODIES):
+            return equation
         if equation.primitive in (primitives.custom_jvp_call_p, primitives.custom_vjp_call_p):
             called = self.marked(innermost(equation.params["call_jaxpr"]), self._constants_of(equation.invars))
             return self._custom(equation, self.jax.extend.core.jaxpr_as_fun(called))
@@ -159,8 +169,16 @@ class Rules:
     def _is_constant(self, value: Any) -> bool:
         return isinstance(value, self.jax.extend.core.Literal) or value in self._constants
 
+    def _replaced(self, equation: Any, function: Callable[..., Any]) -> Any:
+        """An equation that calls `function` in the place of a primitive; only what has no bodies is marked in it."""
+        (call,) = self.jax.make_jaxpr(self.jax.jit(function))(*_types(self.jax, equation.invars)).eqns
+        body = call.params["jaxpr"]
+        has_bodies = equation.primitive.name.startswith(WITH_BODIES)
+        params = {**call.params, "jaxpr": body if has_bodies else self.marked(body)}
+        return call.replace(invars=equation.invars, outvars=equation.outvars, params=params, source_info=equation.source_info)
+
     def _computation(self, equation: Any) -> Callable[..., Any]:
-        """Return the function that a primitive of `IMPLICIT` computes."""
+        """Return the function that a primitive computes."""
         stated = equation.params
         if equation.primitive.name != LINEAR_SOLVE:
             return partial(equation.primitive.bind, **stated)

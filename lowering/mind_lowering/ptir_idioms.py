@@ -21,7 +21,6 @@ from .ptir_kernels.table import WITHOUT_KERNEL, accumulates_plainly, kernel_call
 
 _ABSORBED = (ptir.BroadcastToOp, ptir.ConstantOp, ptir.CompareOp)
 """Ops that need not run once nothing uses them any more."""
-_NO_BROADCAST = ("xp.add.reduce", "xp.maximum.reduce", "xp.minimum.reduce")
 
 Shape = tuple[int, ...]
 
@@ -64,7 +63,8 @@ def _steps(op: PtirOp) -> list[IdiomStep]:
         return product
     call = kernel_call(op)
     callee, arguments = call.callee, call.arguments
-    if not callee.startswith("xp.") or callee in _NO_BROADCAST or not all(_static(v) for v in op.operands):
+    broadcasts = callee.startswith("xp.") and not callee.endswith(".reduce")  # a reduction needs every element
+    if not broadcasts or not all(_static(v) for v in op.operands):
         return [IdiomStep(op, op.operands, callee, arguments)]
     scalars: list[IdiomStep] = []
     thin = [_thin(v, scalars) for v in op.operands]

@@ -9,10 +9,11 @@ Derivatives and batches of programs, from Python: each function takes a module a
     vmap(module)                    @f_vmap: the function on a batch of inputs
 
 Each is a call of its pass (`autodiff`, `forward`, `vectorize`), whose errors it raises. `function` names the function and may be
-left out where there is one; `wrt` selects inputs by index or name, a list or one alone (`wrt="weights"`), else all
-floating-point ones, and gradients and tangents are in the order of the inputs, whatever the order in `wrt`. Functions of Core IR
-have gradients; the rest is for PTIR, which `convert-mind-to-ptir` makes of them. `div_gradient` differentiates Core IR's `Div` by
-the quotient rule, which the specification leaves out. What is no module, such as a Python function, is E2001.
+left out where there is one, or where the module states its entry; `wrt` selects inputs by index or name, a list or one alone
+(`wrt="weights"`), else all floating-point ones, and gradients and tangents are in the order of the inputs, whatever the order in
+`wrt`. Functions of Core IR have gradients; the rest is for PTIR, which `convert-mind-to-ptir` makes of them. `div_gradient`
+differentiates Core IR's `Div` by the quotient rule, which the specification leaves out. What is no module, such as a Python
+function, is E2001.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from mind_dialect.dominance import walk
 from mind_dialect.errors import brief, error
 from mind_dialect.program import functions, functions_called, holds_core_ir, require_module
 from mind_dialect.ptir import PtirOp
-from mind_dialect.ptir_program import VERSION_ATTRIBUTE
+from mind_dialect.ptir_program import VERSION_ATTRIBUTE, stated_entry
 
 from .derivatives import ptir
 from .derivatives.custom import references
@@ -51,9 +51,9 @@ def own_copy(module: ModuleOp) -> ModuleOp:
 
 def select_function(module: ModuleOp, name: str | None, accepts: Accepts = is_ours) -> FuncOp:
     """
-    The function called `name` (with or without `@`), or without a name the only primal one.
+    The function called `name` (with or without `@`); without a name the only primal one, or of several the stated entry.
 
-    Raises E7003 if there is none, E2001 for what is no module.
+    Raises E7003 if there is none, E2001 for what is no module, E2002 for a stated entry that is no function.
     """
     require_module(module)
     if name is not None:
@@ -61,6 +61,8 @@ def select_function(module: ModuleOp, name: str | None, accepts: Accepts = is_ou
             return called[0]
     elif len(primals := primal_functions(module, accepts)) == 1:
         return primals[0]
+    elif entry := [f for f in primals if f.sym_name.data == stated_entry(module, (f.sym_name.data for f in functions(module)))]:
+        return entry[0]
     known = [f.sym_name.data for f in functions(module)]
     problem = f"no function {name!r}" if name is not None else "which function is meant is not stated"
     raise error("E7003", f"{problem}, expected one of {known}", name=name, known=known)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 
 from mind_dialect.build import exp, expand_dims, log, program, sum, variable
 from mind_dialect.errors import MindError
-from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
+from mind_dialect.ptir_program import ENTRY_ATTRIBUTE, SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_passes.functional import grad, hessian_vector_product, jvp, value_and_grad, vjp, vmap
 from mind_runtime import compile
 from programs import parse
@@ -175,3 +175,16 @@ def test_an_expression_that_divides_has_a_derivative_on_request(transform: Calla
     p = np.exp(at) / np.exp(at).sum(-1, keepdims=True)
     h = -(p * np.log(p)).sum(-1, keepdims=True)
     np.testing.assert_allclose(found if transform is grad else found[1], -p * (np.log(p) + h), rtol=1e-12)
+
+
+def test_the_entry_that_a_module_states_is_meant_among_several() -> None:
+    module = parsed(LOSS + LOSS.replace("@f", "@g"))
+    with pytest.raises(MindError, match=r"E7003: which function is meant is not stated"):
+        grad(module)
+    module.attributes[ENTRY_ATTRIBUTE] = SymbolRefAttr("g")
+    x, w = np.array([0.5, -1, 2]), np.array([1, 2.0, 3])
+    np.testing.assert_array_equal(compile(grad(module), "g_grad")(x, w), compile(grad(module, "f"), "f_grad")(x, w))
+    assert "@g_vmap" in str(vmap(module))
+    module.attributes[ENTRY_ATTRIBUTE] = SymbolRefAttr("h")
+    with pytest.raises(MindError, match=r"E2002"):
+        grad(module)

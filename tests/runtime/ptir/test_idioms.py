@@ -44,6 +44,27 @@ def test_axes_of_extent_1_are_kept(inputs: str, body: str, shape: tuple[int, ...
     assert program(*arguments).shape == shape
 
 
+@pytest.mark.parametrize("kind", ["sum", "prod", "max", "min"])
+@pytest.mark.parametrize("source", ["%x", "%c"])
+@pytest.mark.parametrize("rows", [0, 3, 2000])
+def test_reductions_take_all_elements_of_what_repeats(rows: int, source: str, kind: str):
+    given = "4xf64" if source == "%x" else "f64"
+    module = parse(f"""module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+  func.func @f(%x: tensor<4xf64>) -> tensor<4xf64> {{
+    %c = ptir.constant 1.25 : tensor<f64>
+    %b = ptir.broadcast_to {source} result_shape = [{rows}, 4] : tensor<{given}> -> tensor<{rows}x4xf64>
+    %r = ptir.reduce %b kind = {kind} axes = [0] keepdims = false : tensor<{rows}x4xf64> -> tensor<4xf64>
+    func.return %r : tensor<4xf64>
+  }}
+}}""")
+    x = np.array([0.5, 1, 1.001, -1])
+    full = np.broadcast_to(x if source == "%x" else 1.25, (rows, 4))
+    start = {"sum": 0, "prod": 1, "max": -np.inf, "min": np.inf}[kind]
+    with np.errstate(over="ignore"):
+        expected = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}[kind].reduce(full, 0, initial=start)
+        np.testing.assert_array_equal(compile(module)(x), expected)
+
+
 def product(batch: int, left: int, right: int, dtype: str) -> str:
     """A program of one product that contracts axis `left` of lhs and `right` of rhs, counted from the end."""
     sizes = [2, 1][:batch]

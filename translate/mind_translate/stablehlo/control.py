@@ -24,10 +24,14 @@ from .foreign import ForeignOp, is_dynamic
 
 STOP_GRADIENT = "mind.stop_gradient"
 """The name of a composite that returns its operands, through which no gradient flows."""
+LOGISTIC = "mind.logistic"
+"""The name of a composite that JAX computes by ops that overflow, so that its derivative through them is NaN."""
 CUSTOM_DERIVATIVE = "mind.custom_derivative"
 """The name of a composite of which `rule` says by number what its derivatives are."""
 RULE_ATTRIBUTE = "mind.rule"
 """On the call that such a composite becomes: the number."""
+
+_MARKS: dict[str, type[ptir.PtirOp]] = {STOP_GRADIENT: ptir.StopGradientOp, LOGISTIC: ptir.LogisticOp}
 
 
 def _call(to: StablehloConverter, op: ForeignOp) -> Values:
@@ -35,9 +39,9 @@ def _call(to: StablehloConverter, op: ForeignOp) -> Values:
 
 
 def _composite(to: StablehloConverter, op: ForeignOp) -> Values:
-    """The decomposition, called; two names mark what StableHLO has no op for (see `mind_bridges.jax_rules`)."""
-    if op.string("name") == STOP_GRADIENT:
-        return [to.emit(ptir.StopGradientOp, x) for x in op.operands]
+    """The decomposition, called; a few names mark what JAX lowers to no op of StableHLO (see `mind_bridges.jax_rules`)."""
+    if (made := _MARKS.get(op.string("name"))) is not None:
+        return [to.emit(made, x) for x in op.operands]
     results = called(to, op, op.symbol("decomposition"))
     stated = op.attributes.get("composite_attributes")
     if op.string("name") == CUSTOM_DERIVATIVE and isinstance(stated, DictionaryAttr) and isinstance(results[0].owner, CallOp):

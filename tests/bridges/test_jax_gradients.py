@@ -1,0 +1,127 @@
+"""Functions of JAX whose StableHLO has poor derivatives, or another meaning, against JAX's own values and derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mind_passes.autodiff import GradientOptions, differentiate
+from mind_passes.forward import ForwardOptions, forward_mode
+from mind_passes.functional import value_and_grad
+from mind_runtime import compile
+
+jax = pytest.importorskip("jax", reason="JAX is not installed")
+import jax.numpy as jnp  # noqa: E402, after the skip
+from jax import lax  # noqa: E402, after the skip
+
+from mind_bridges.jax import from_jax  # noqa: E402, after the skip
+
+INF = np.inf
+RNG = np.random.default_rng(0)
+
+
+def agree(f: Callable[..., Any], *arrays: np.ndarray, target: str = "numpy") -> None:
+    """Compare values, cotangents and tangents with those of JAX; all arrays are of floats."""
+    module = from_jax(f, *arrays)
+    expected = jax.jit(f)(*arrays)
+    close(compile(module, "main", target=target)(*arrays), expected)
+    cotangent, *tangents = (np.linspace(0.5, 1.5, np.size(a), dtype=np.float32).reshape(np.shape(a)) for a in (expected, *arrays))
+    wrt = tuple(range(len(arrays)))
+    reverse = differentiate(module, "main", GradientOptions(wrt, seed="cotangent", keep_primal=False))
+    found = compile(reverse.module, "main_grad", target=target)(*arrays, cotangent)
+    for a, b in zip(found if isinstance(found, tuple) else (found,), jax.vjp(f, *arrays)[1](jnp.asarray(cotangent)), strict=True):
+        close(a, b)
+    forward = forward_mode(module, "main", ForwardOptions(wrt, keep_primal=False))
+    close(compile(forward.module, "main_jvp", target=target)(*arrays, *tangents), jax.jvp(f, arrays, tuple(tangents))[1])
+
+
+def close(found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", ["numpy", "native", "xla"])
+@pytest.mark.parametrize("name", ["sigmoid", "silu", "log_sigmoid"])
+def test_gates_have_finite_derivatives_where_exp_overflows(name: str, target: str) -> None:
+    if target == "native":
+        pytest.importorskip("llvmlite")
+    agree(getattr(jax.nn, name), np.float32([-1e4, -100, -89, -1, 0, 2, 100]), target=target)
+
+
+def test_gates_of_other_dtypes_and_in_loops() -> None:
+    x = np.float32([-100.0, 0.5, 3.0])
+    agree(lambda x: lax.scan(lambda c, v: (c * jax.nn.sigmoid(v), jax.nn.sigmoid(c)), jnp.float32(1), x)[1], x)
+    agree(jax.vmap(jax.nn.sigmoid), x)
+    for dtype in (np.float16, np.complex64):
+        y = np.array([0.5, -2], dtype)
+        np.testing.assert_allclose(compile(from_jax(jax.nn.sigmoid, y))(y), jax.nn.sigmoid(y), rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["i0e", "i1e", "i0", "i1"])
+def test_bessel_functions_have_derivatives_everywhere(name: str) -> None:
+    f = getattr(jax.scipy.special, name)
+    agree(f, np.float32([-20, -1, 0.5, 7.9, 8.1]))
+    module = value_and_grad(from_jax(lambda x: jnp.sum(f(x)), np.zeros(2, np.float32)))
+    (near, far) = compile(module, "main_grad")(np.float32([0, 1e5]))[1]
+    assert near == {"0": 0, "1": 0.5}[name[1]]
+    assert abs(far) < 1e-6 or not name.endswith("e")
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("row", [[1, 2, 3], [-INF, 1, 2], [2, -INF, 2], [5, 5, -200]])
+def test_cumulative_logsumexp(row: list[float], reverse: bool) -> None:
+    agree(lambda x: lax.cumlogsumexp(x, reverse=reverse), np.float32(row))
+    agree(lambda x: lax.cumlogsumexp(x, axis=1, reverse=reverse), np.float32([row, row[::-1]]))
+
+
+def test_a_long_cumulative_logsumexp_is_no_loop_over_its_elements() -> None:
+    x = np.float32(RNG.normal(size=500))
+    assert len(str(from_jax(lax.cumlogsumexp, x)).splitlines()) < 2000
+
+
+PLACES = np.int32([[0, 1], [4, 5], [7, -3], [3, 4], [0, -1]])
+"""Starts of windows of 2 by 2 in an array of 5 by 6: the second and the last leave it in part, the third as a whole."""
+NUMBERS = lax.ScatterDimensionNumbers((1, 2), (), (0, 1))
+
+
+@pytest.mark.parametrize("mode", ["fill", "clip", None])
+@pytest.mark.parametrize("name", ["scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max", "scatter_sub"])
+def test_windows_that_leave_an_array_in_part_are_dropped_as_a_whole(name: str, mode: str | None) -> None:
+    def f(x: Any, indices: Any, new: Any) -> Any:
+        return getattr(lax, name)(x, indices, new, NUMBERS, mode=mode)
+
+    x, new = np.float32(RNG.normal(size=(5, 6))), np.float32(RNG.normal(size=(5, 2, 2)))
+    for dtype in (np.int32, np.int8):
+        places = PLACES.astype(dtype)
+        close(compile(from_jax(f, x, places, new))(x, places, new), f(x, places, new))
+    if name in ("scatter_add", "scatter_sub"):
+        agree(lambda x, new: f(x, PLACES, new), x, new)
+        both = jax.vmap(f, (0, None, 0))
+        xs, news = np.stack([x, -x]), np.stack([new, 2 * new])
+        close(compile(from_jax(both, xs, PLACES, news))(xs, PLACES, news), both(xs, PLACES, news))
+
+
+def test_combiners_may_have_rules_which_do_not_count_there() -> None:
+    x = np.float32(RNG.normal(size=(4, 6)))
+    for f in (
+        lambda x: lax.reduce(x, -jnp.inf, jnp.logaddexp, (1,)),
+        lambda x: lax.reduce_window(x, -jnp.inf, jnp.logaddexp, (2, 2), (2, 2), "VALID"),
+    ):
+        close(compile(from_jax(f, x))(x), f(x))
+
+
+def test_the_entry_of_a_module_with_rules_needs_no_name() -> None:
+    a, b = np.float32([[3, 1], [1, 2]]), np.float32([1, 2])
+    f = lambda a, b: jnp.sum(jnp.linalg.solve(a, b) ** 2)  # noqa: E731
+    found = compile(value_and_grad(from_jax(f, a, b), wrt="a"), "main_grad")(a, b)
+    close(found[1], jax.grad(f)(a, b))
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (4, 0), (2, 0, 3)])
+def test_products_of_nothing(shape: tuple[int, ...]) -> None:
+    x = np.zeros(shape, np.float32)
+    for axis in (None, 0, -1):
+        f = lambda x, axis=axis: jnp.nanprod(x, axis=axis)  # noqa: E731
+        close(compile(from_jax(f, x))(x), f(x))
