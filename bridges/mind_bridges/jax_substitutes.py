@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 
 WITH_BODIES = ("reduce", "scatter", "select_and_")
-"""How names of primitives begin whose bodies combine two elements; they are derived as a whole, so that no rule applies there."""
+"""
+Beginnings of the names of primitives whose bodies combine two elements.
+
+They are derived as a whole, so that no rule of what they call applies.
+"""
 
 
 def substitute(jax: Any, equation: Any) -> Callable[..., Any] | None:

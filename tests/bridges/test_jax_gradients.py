@@ -1,4 +1,4 @@
-"""Functions of JAX whose StableHLO has poor derivatives, or another meaning, against JAX's own values and derivatives."""
+"""Functions of JAX whose StableHLO has poor derivatives, another meaning or a rare form, against JAX's own results."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mind_dialect.errors import MindError
 from mind_passes.autodiff import GradientOptions, differentiate
 from mind_passes.forward import ForwardOptions, forward_mode
 from mind_passes.functional import value_and_grad
 from mind_runtime import compile
+from mind_translate.stablehlo import read_stablehlo
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 import jax.numpy as jnp  # noqa: E402, after the skip
-from jax import lax  # noqa: E402, after the skip
+from jax import export, lax  # noqa: E402, after the skip
 
 from mind_bridges.jax import from_jax  # noqa: E402, after the skip
 
@@ -125,3 +127,74 @@ def test_products_of_nothing(shape: tuple[int, ...]) -> None:
     for axis in (None, 0, -1):
         f = lambda x, axis=axis: jnp.nanprod(x, axis=axis)  # noqa: E731
         close(compile(from_jax(f, x))(x), f(x))
+
+
+@pytest.mark.parametrize("implementation", ["threefry2x32", "rbg"])
+def test_keys_of_random_numbers_are_their_words(implementation: str) -> None:
+    random = jax.random
+
+    @jax.custom_jvp
+    def noisy(key: Any, x: Any) -> Any:
+        return x + random.normal(key, x.shape)
+
+    noisy.defjvp(lambda primals, tangents: (noisy(*primals), 3 * tangents[1]))
+
+    def f(state: Any, x: Any) -> Any:
+        def step(key: Any, v: Any) -> Any:
+            return random.fold_in(key, 1), noisy(key, v)
+
+        return lax.scan(step, state["key"], x)
+
+    key, x = random.key(3, impl=implementation), np.float32([1, 2, 3])
+    words = np.asarray(random.key_data(key))
+    module = from_jax(f, {"key": key}, x)
+    last, found = compile(module)(words, x)
+    expected = f({"key": key}, x)
+    np.testing.assert_array_equal(last, random.key_data(expected[0]))
+    close(found, expected[1])
+    forward = forward_mode(module, "main", ForwardOptions(("x",), keep_primal=False))
+    close(compile(forward.module, "main_jvp")(words, x, np.ones(3, np.float32)), np.full(3, 3.0))
+
+
+def test_calls_of_python_are_refused_with_a_cure() -> None:
+    def printing(x: Any) -> Any:
+        jax.debug.print("{}", x)
+        return x
+
+    def calling(x: Any) -> Any:
+        return jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    for f in (printing, calling):
+        with pytest.raises(MindError, match=r"a call of Python, such as jax.debug.print.*remove it from the function") as e:
+            from_jax(f, np.ones(3, np.float32))
+        assert e.value.code == "E8008"
+
+
+SORTS: dict[str, Callable[[Any], Any]] = {
+    "columns": lambda x: jnp.sort(x, 0),
+    "rows": lambda x: jnp.sort(x, 1),
+    "descending": lambda x: jnp.sort(x, 1, descending=True),
+    "places": lambda x: jnp.argsort(x, 1),
+    "by a key": lambda x: lax.sort((jnp.abs(x - 0.5), x), dimension=1, num_keys=1)[1],
+    "median": lambda x: jnp.median(x, 0),
+}
+
+
+@pytest.mark.parametrize("name", SORTS)
+def test_sorts_along_and_beside_symbolic_dimensions(name: str) -> None:
+    f = SORTS[name]
+    spec = jax.ShapeDtypeStruct(export.symbolic_shape("b, 4"), np.float32)
+    module = read_stablehlo(export.export(jax.jit(f))(spec).mlir_module(), "sorts")
+    program = compile(module, "main")
+    for rows in (1, 5):
+        x = np.float32(RNG.normal(size=(rows, 4)))
+        x[0, :2] = np.nan, -0.0
+        np.testing.assert_array_equal(program(x), f(jnp.asarray(x)))
+
+
+def test_windows_along_symbolic_dimensions_are_refused_with_a_cure() -> None:
+    spec = jax.ShapeDtypeStruct(export.symbolic_shape("b, 4"), np.float32)
+    text = export.export(jax.jit(lambda x: jnp.cumsum(x, 0)))(spec).mlir_module()
+    with pytest.raises(MindError, match=r"windows along a dimension whose size is not known.*give that dimension a size") as e:
+        read_stablehlo(text, "windows")
+    assert e.value.code == "E8008"

@@ -105,6 +105,18 @@ CUSTOM_CALLS: Mapping[str, Callable[[StablehloConverter, ForeignOp], Values]] = 
 }
 """Rows of custom calls by target."""
 
+_REFUSED_CALLS: Mapping[str, tuple[str, str]] = {
+    "_callback": (
+        "a call of Python, such as jax.debug.print or jax.pure_callback",
+        "remove it from the function, or return the value that it needs as a result",
+    ),
+    "stablehlo.dynamic_reduce_window": (
+        "windows along a dimension whose size is not known, such as cumsum",
+        "give that dimension a size",
+    ),
+}
+"""The reasons for which calls without a row are refused, and their cures, by a part of the target."""
+
 
 def _custom_call(to: StablehloConverter, op: ForeignOp) -> Values:
     target = op.string("call_target_name")
@@ -117,6 +129,9 @@ def _custom_call(to: StablehloConverter, op: ForeignOp) -> Values:
         return []
     if (row := CUSTOM_CALLS.get(target)) is not None:
         return row(to, op)
+    for kind, (found, cure) in _REFUSED_CALLS.items():
+        if kind in target:
+            raise Refused(f"{found} ({brief(target)})", cure)
     raise Refused(f"a custom call of {brief(target)!r}", "register a ptir.custom_call, or replace it before the import")
 
 

@@ -24,7 +24,7 @@ from mind_dialect.ptir.types import Kind, PtirDType, part_of
 from .converter import RETURNS, StablehloConverter
 from .elementwise import COMPARE_TYPES, DIRECTIONS
 from .foreign import ForeignOp, landed_spec, name_of
-from .sort_keys import Columns
+from .sort_keys import Columns, captured_constants
 from .structural import stored_bytes
 
 Pairs = Mapping[tuple[int, str], tuple[Any, Any]]
@@ -217,7 +217,9 @@ def _samples(dtype: PtirDType, constants: Sequence[Any], keys: int) -> list[Any]
 
 
 def _constants(block: Block) -> list[Any]:
-    return [_constant(op) for op in block.ops if name_of(op) == "stablehlo.constant"]
+    """The numbers that a block states, and those that it captures."""
+    inside = [op for op in block.ops if name_of(op) == "stablehlo.constant"]
+    return [_constant(op) for op in (*inside, *(v.owner for v in captured_constants(block)))]
 
 
 def _used(block: Block, columns: Columns) -> set[int]:
@@ -309,6 +311,9 @@ def _run(block: Block, names: Mapping[SSAValue, Any], over: Any) -> list[Any]:
     Raises `UnknownError` if they depend on what cannot be evaluated.
     """
     env: dict[SSAValue, Any] = dict(names)
+    for value in captured_constants(block):
+        with suppress(UnknownError):
+            env[value] = over.constant(value.owner)
     for count, op in enumerate(block.ops):
         name = name_of(op)
         known = all(v in env for v in op.operands)

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from .foreign import name_of
 
 Columns = Sequence[tuple[SSAValue, SSAValue]]
 """Values of a comparator in pairs: what one has of the left elements, the other has of the right ones."""
+
+
+def captured_constants(block: Block) -> list[OpResult]:
+    """Return the constants around a block that it reads: JAX shares those of programs with symbolic shapes."""
+    found = dict.fromkeys(v for op in block.ops for v in op.operands if isinstance(v, OpResult) and v.op.parent is not block)
+    return [v for v in found if name_of(v.op) == "stablehlo.constant"]
 
 
 def argument_columns(block: Block) -> Columns:
@@ -24,6 +32,9 @@ def computed_columns(block: Block) -> Columns:
     sides: dict[SSAValue, frozenset[int]] = {v: frozenset({i % 2}) for i, v in enumerate(block.args)}
     numbers: dict[object, int] = {}
     forms: dict[SSAValue, int] = {v: numbers.setdefault(("argument", i // 2), len(numbers)) for i, v in enumerate(block.args)}
+    for value in captured_constants(block):
+        sides[value] = frozenset()
+        forms[value] = numbers.setdefault((_form(value.op, ()), 0), len(numbers))
     met: tuple[dict[int, SSAValue], dict[int, SSAValue]] = ({}, {})
     for op in block.ops:
         if any(v not in sides for v in op.operands):
