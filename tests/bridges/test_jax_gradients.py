@@ -192,9 +192,35 @@ def test_sorts_along_and_beside_symbolic_dimensions(name: str) -> None:
         np.testing.assert_array_equal(program(x), f(jnp.asarray(x)))
 
 
+RUNNING: dict[str, Callable[[Any], Any]] = {
+    "sum": lambda x: jnp.cumsum(x, 0),
+    "sum from the end": lambda x: lax.cumsum(x, 0, reverse=True),
+    "product": lambda x: jnp.cumprod(x, 0),
+    "greatest": lambda x: lax.cummax(x, axis=0),
+    "least from the end": lambda x: lax.cummin(x, axis=0, reverse=True),
+    "sum of a sum": lambda x: jnp.cumsum(jnp.concatenate([x, x]), 0),
+    "gradient": jax.grad(lambda x: jnp.sum(jnp.cumsum(x, 0) ** 2)),
+}
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_running_sums_along_symbolic_dimensions(name: str) -> None:
+    f = RUNNING[name]
+    spec = jax.ShapeDtypeStruct(export.symbolic_shape("b, 3"), np.float32)
+    module = read_stablehlo(export.export(jax.jit(f))(spec).mlir_module(), "running")
+    gradient = differentiate(module, "main", GradientOptions((0,), seed="cotangent", keep_primal=False)).module
+    for rows in (1, 4):
+        x = np.float32(RNG.normal(size=(rows, 3)))
+        expected, pull = jax.vjp(f, x)
+        close(compile(module, "main")(x), expected)
+        close(compile(gradient, "main_grad")(x, np.ones_like(expected)), pull(jnp.ones_like(expected))[0])
+
+
 def test_windows_along_symbolic_dimensions_are_refused_with_a_cure() -> None:
     spec = jax.ShapeDtypeStruct(export.symbolic_shape("b, 4"), np.float32)
-    text = export.export(jax.jit(lambda x: jnp.cumsum(x, 0)))(spec).mlir_module()
+    text = export.export(jax.jit(lambda x: lax.reduce_window(x, 0.0, lax.add, (x.shape[0], 1), (1, 1), "VALID")))(
+        spec
+    ).mlir_module()
     with pytest.raises(MindError, match=r"windows along a dimension whose size is not known.*give that dimension a size") as e:
         read_stablehlo(text, "windows")
     assert e.value.code == "E8008"

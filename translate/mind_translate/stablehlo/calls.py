@@ -25,6 +25,7 @@ from .elementwise import total_order
 from .foreign import ForeignOp, name_of
 from .linalg import LAPACK, LINALG
 from .random_bits import rng_bit_generator
+from .reductions import dynamic_reduce_window
 
 _ANNOTATIONS = frozenset(
     {
@@ -102,6 +103,7 @@ CUSTOM_CALLS: Mapping[str, Callable[[StablehloConverter, ForeignOp], Values]] = 
     **{f"mhlo.{name}": _mhlo_function(name) for name in MHLO_FUNCTIONS},
     "ApproxTopK": _approx_top_k,
     "mhlo.topk": _mhlo_top_k,
+    "stablehlo.dynamic_reduce_window": dynamic_reduce_window,
 }
 """Rows of custom calls by target."""
 
@@ -109,10 +111,6 @@ _REFUSED_CALLS: Mapping[str, tuple[str, str]] = {
     "_callback": (
         "a call of Python, such as jax.debug.print or jax.pure_callback",
         "remove it from the function, or return the value that it needs as a result",
-    ),
-    "stablehlo.dynamic_reduce_window": (
-        "windows along a dimension whose size is not known, such as cumsum",
-        "give that dimension a size",
     ),
 }
 """The reasons for which calls without a row are refused, and their cures, by a part of the target."""

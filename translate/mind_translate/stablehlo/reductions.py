@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
-from xdsl.ir import Block, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
+from xdsl.ir import Attribute, Block, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.elements import Integer
+from mind_dialect.extents.dims import dim_of, extent_of
 from mind_dialect.ptir.types import I1, SI32, SI64, Kind, PtirDType
-from mind_dialect.ptir_shapes import Dim, Dims
+from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
 
 from ..landing import INTEGER_KINDS
 from ..unsupported import Refused
@@ -176,7 +179,32 @@ def _known_window(to: StablehloConverter, kind: str, known: str, x: SSAValue, in
     return started(to, kind, init, found)
 
 
-def _running(to: StablehloConverter, kind: str, x: SSAValue, init: SSAValue, window: Window) -> SSAValue | None:
+def dynamic_reduce_window(to: StablehloConverter, op: ForeignOp) -> Values:
+    """
+    Return what JAX calls for windows with sizes that are computed: running sums and the like along a dimension with a name.
+
+    Its operands are x, `init_value`, and the attributes of `reduce_window` in their order.
+    """
+    called = op.attributes.get("called_computations")
+    names = cast("ArrayAttr[Attribute]", called).data if isinstance(called, ArrayAttr) else ()
+    name = names[0] if len(names) == 1 else None
+    if len(op.operands) != 7 or not isinstance(name, SymbolRefAttr):
+        raise op.wrong("called_computations", "one reducer, for an operand, its init_value and five arrays of sizes")
+    x, init, *stated = op.operands
+    *sizes, edges = (to.sizes.shape(v, "windows that depend on data") for v in stated)
+    size, strides, base, dilation = sizes
+    window = (size, strides, base, dilation, tuple(zip(edges[::2], edges[1::2], strict=True)))
+    kind = simple_kind(to, to.callee(name.root_reference.data).body.block)
+    if kind is not None and (found := _running(to, kind, x, init, window)) is not None:
+        return [found]
+    raise Refused("windows along a dimension whose size is not known", "give that dimension a size")
+
+
+AnyWindow = tuple[Dims, Dims, Dims, Dims, tuple[tuple[Dim, Dim], ...]]
+"""As `Window`, with sizes that may be expressions of names."""
+
+
+def _running(to: StablehloConverter, kind: str, x: SSAValue, init: SSAValue, window: AnyWindow) -> SSAValue | None:
     """A window over all elements up to each one, which is how JAX writes `cumsum`; None for other windows."""
     size, strides, base, dilation, padding = window
     shape = to.shape(x)
@@ -186,9 +214,10 @@ def _running(to: StablehloConverter, kind: str, x: SSAValue, init: SSAValue, win
     axis = wide[0]
     n = shape[axis]
     others = all(pair == (0, 0) for i, pair in enumerate(padding) if i != axis)
-    if not isinstance(n, int) or size[axis] != n or not others or padding[axis] not in ((n - 1, 0), (0, n - 1)):
+    before = dim_of(extent_of(n) - 1) if n != UNKNOWN else None
+    if before is None or size[axis] != n or not others or padding[axis] not in ((before, 0), (0, before)):
         return None
-    reverse, dtype = padding[axis] == (0, n - 1), to.dtype(x)
+    reverse, dtype = padding[axis] == (0, before), to.dtype(x)
     neutral = is_identity(to, kind, init)
     if dtype is I1 or (dtype.kind is Kind.COMPLEX and kind not in ("add", "multiply")):
         return None

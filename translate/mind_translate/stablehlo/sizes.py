@@ -114,7 +114,7 @@ class Sizes:
                 return known[0]
             case ptir.BroadcastToOp() if len(known[0]) == 1:
                 return known[0] * count
-            case ptir.ConcatOp():
+            case ptir.ConcatOp() if op.values()["axis"] == 0:
                 return [p for part in known for p in part]
             case ptir.SliceOp() if len(op.values()["starts"]) == 1:
                 start = op.values()["starts"][0]
@@ -259,7 +259,7 @@ _ARITHMETIC: dict[type[Operation], Callable[[Extent, Extent], Extent | None]] = 
 
 
 def _count(shape: Dims) -> int | None:
-    """The number of elements of a small tensor of rank 0 or 1."""
+    """The number of elements of a small tensor of rank 0 to 2; the pairs of a padding have rank 2."""
     sizes = [n for n in shape if isinstance(n, int)]
     count = math.prod(sizes)
-    return count if len(sizes) == len(shape) and len(shape) <= 1 and count <= 64 else None
+    return count if len(sizes) == len(shape) and len(shape) <= 2 and count <= 64 else None
