@@ -2,9 +2,10 @@
 Rows of gather and scatter.
 
 StableHLO clamps the starts of a gather and drops the elements of a scatter that leave the operand; PTIR refuses both when run.
-Rows along the first dimension become `take`. All other dimension numbers become flat indices into the operand, which every target
-has kernels for. A scatter has one more element for what is dropped, which is cut off at the end. Products, and operands whose
-sizes are not known, become `gather_windows` and `scatter_windows`. A body that PTIR has no kind for runs update by update.
+Rows along the first dimension become `take`, and rows that are scattered have one index each. All other dimension numbers become
+flat indices into the operand, which every target has kernels for. A scatter has one more element, or row, for what is dropped,
+which is cut off at the end. Products, and operands whose sizes are not known, become `gather_windows` and `scatter_windows`. A
+body that PTIR has no kind for runs update by update.
 """
 
 from __future__ import annotations
@@ -216,16 +217,48 @@ def _scatter(to: StablehloConverter, op: ForeignOp) -> Values:
         raise error(
             "E3002", f"updates of shape {list(shape)} do not fit the dimension numbers", expected=starts.batch, actual=shape
         )
-    places = {d: to.place(starts.component(j), batch, shape) for j, d in enumerate(mapped)}
+    vectors = {d: starts.component(j) for j, d in enumerate(mapped)}
     for d, of_index in _paired(op, batching, of_indices):
         axis = starts.batch_axis(of_index)
-        places[d] = to.place(starts.counted(starts.batch[axis]), [batch[axis]], shape)
+        vectors[d] = to.place(starts.counted(starts.batch[axis]), [axis], tuple(starts.batch))
+    if kind is not None and _are_rows({d: shape[axis] for axis, d in zip(window, windows, strict=True)}, vectors, sizes):
+        return [_scatter_rows(to, kind, xs[0], vectors, updates[0], batch)]
+    places = {d: to.place(v, batch, shape) for d, v in vectors.items()}
     for axis, d in zip(window, windows, strict=True):
         if shape[axis] == 1 and d in places:
             continue
         inside = to.place(starts.counted(shape[axis]), [axis], shape)
         places[d] = to.emit(ptir.AddOp, places[d], inside) if d in places else inside
     return scattered(to, op, op.body(), xs, _flat_indices(to, places, sizes, starts.dtype, shape), updates)
+
+
+def _are_rows(windows: Mapping[int, int], vectors: Mapping[int, SSAValue], sizes: Sequence[int]) -> bool:
+    """Return whether windows are one long along neighbouring dimensions, those of `vectors`, and whole along all others."""
+    whole = {d: n for d, n in enumerate(sizes) if d not in vectors}
+    if not vectors or max(vectors) - min(vectors) >= len(vectors) or math.prod(whole.values()) == 1:
+        return False
+    return {d: n for d, n in windows.items() if n > 1 or d in whole} == whole
+
+
+def _scatter_rows(
+    to: StablehloConverter, kind: str, x: SSAValue, vectors: Mapping[int, SSAValue], updates: SSAValue, batch: Sequence[int]
+) -> SSAValue:
+    """Combine rows with those of an operand that the components of their index vectors say; dropped rows go to one more."""
+    sizes, shape = _sizes(to.shape(x), to.shape(updates))
+    first, end = min(vectors), max(vectors) + 1
+    numbers, windows = sizes[first:end], [i for i in range(len(shape)) if i not in batch]
+    inside, dtype = {d - first: v for d, v in vectors.items()}, to.dtype(vectors[first])
+    flat = _flat_indices(to, inside, numbers, dtype, tuple(shape[i] for i in batch))
+    count, number = math.prod(numbers), math.prod(shape[i] for i in batch)
+    where = to.reshape(to.select(to.compare("less", flat, 0), to.like(count, flat), flat), (number,))
+    extents = [*sizes[:first], number, *sizes[end:]]
+    rows = to.reshape(to.transpose(updates, [*windows[:first], *batch, *windows[first:]]), tuple(extents))
+    more = [int(d == first) for d in range(len(extents))]
+    cells = to.reshape(x, (*sizes[:first], count, *sizes[end:]))
+    padded = to.pad(cells, zero(to.dtype(x)), [0] * len(more), more)
+    places = to.place(where, [first], tuple(extents))
+    made = to.emit(ptir.ScatterReduceOp, padded, places, rows, kind=kind, axis=first)
+    return to.reshape(to.part(made, first, 0, count), sizes)
 
 
 def _flat_indices(
