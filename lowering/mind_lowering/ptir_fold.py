@@ -1,9 +1,10 @@
 """
 Constant folding of PTIR: what depends on constants alone is computed, once, by the kernels that would compute it in every run.
 
-So the numbers are those of a run on the `numpy` target, to the last bit. Ops fold where operands and results are small, and stay
-where the run would fail (an integer divided by zero, an index out of range), so that it still does. Random ops, custom calls and
-what has regions stay; inside regions ops fold. Whatever the constant is, a result that is one element everywhere is a fill.
+So the numbers are those of a run on the `numpy` target, to the last bit. Ops fold where operands and results are small, and
+elementwise ops of integers also where each operand is one number everywhere. They stay where the run would fail (an integer
+divided by zero, an index out of range), so that it still does. Random ops, custom calls and what has regions stay; inside regions
+ops fold. Whatever the constant is, a result that is one element everywhere is a fill.
 """
 
 from __future__ import annotations
@@ -21,8 +22,19 @@ from xdsl.passes import ModulePass
 from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError
-from mind_dialect.ptir import ConstantOp, ConvolutionOp, ExtractPatchesOp, IotaOp, PtirLiteralAttr, PtirOp, ReduceWindowOp
-from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
+from mind_dialect.ptir import (
+    FUSIBLE,
+    CompareOp,
+    ConstantOp,
+    ConvolutionOp,
+    ExtractPatchesOp,
+    IotaOp,
+    PtirLiteralAttr,
+    PtirOp,
+    ReduceWindowOp,
+    SelectOp,
+)
+from mind_dialect.ptir.types import Kind, PtirDType, read_type, tensor_type
 from mind_passes.ptir.building import is_plain, rewire
 from mind_passes.ptir.dead_ops import erase_dead
 from mind_passes.ptir.failing import unmark
@@ -32,7 +44,7 @@ from .ptir_kernels.kernels import PtirKernels
 from .ptir_kernels.table import WITHOUT_KERNEL, kernel_call
 
 DEFAULT_LIMIT = 1024
-"""So many elements at most has each operand and result of what is folded; a fill counts in full, as it is computed in full."""
+"""So many elements at most has each operand and result of what is folded; fills of floats are computed in full."""
 
 _WORK = 1 << 20
 """So many products at most are summed to fold one op."""
@@ -54,6 +66,8 @@ class Folder:
         """The constants that the results of a verified op are; None where it does not fold."""
         if not is_plain(op) or type(op) in WITHOUT_KERNEL or isinstance(op, WINDOWS) or not op.operands or op.stated_dims():
             return None
+        if (number := self._fill(op)) is not None:
+            return [number]
         if not all(self._is_small(v) for v in op.results) or not all(self._is_constant(v) for v in op.operands):
             return None
         if prod(prod(cast(tuple[int, ...], read_type(v.type).shape)) for v in op.operands) > _WORK:
@@ -63,6 +77,25 @@ class Folder:
         except MindError:  # as it will be when it runs
             return None
         return [self._constant(op, x, v) for x, v in zip(found, op.results, strict=True)]
+
+    def _fill(self, op: PtirOp) -> ConstantOp | None:
+        """
+        Return the constant that an elementwise op of fills is, of any size, computed on one element.
+
+        Only for what has one result whatever instructions compute it: integers, truths, comparisons and selections.
+        """
+        if FUSIBLE.get(type(op)) != "elementwise" or not (isinstance(op, SelectOp) or _is_exact(op)):
+            return None
+        literals = [v.owner.literal for v in op.operands if isinstance(v.owner, ConstantOp)]
+        static = read_type(op.results[0].type).is_static
+        if not static or len(literals) != len(op.operands) or not all(literal.is_fill for literal in literals):
+            return None
+        arrays = [np.frombuffer(x.data.data, array_dtype(x.spec[0].name)) for x in literals]
+        try:
+            (found,) = self._call(op, arrays)
+        except MindError:  # as it will be when it runs
+            return None
+        return self._constant(op, found, op.results[0])
 
     def _is_small(self, value: SSAValue) -> bool:
         spec = read_type(value.type)
@@ -98,6 +131,12 @@ class Folder:
         new = ConstantOp.create(properties={"value": literal}, result_types=[literal.type], location=op.location)
         new.results[0].name_hint = value.name_hint
         return new
+
+
+def _is_exact(op: PtirOp) -> bool:
+    """Return whether an op compares, or computes integers or truths of such."""
+    values = op.results if isinstance(op, CompareOp) else (*op.operands, *op.results)
+    return all(read_type(v.type).dtype.kind in (Kind.SIGNED, Kind.UNSIGNED, Kind.BOOL) for v in values)
 
 
 def fold_constants(root: Operation, *, limit: int = DEFAULT_LIMIT) -> bool:

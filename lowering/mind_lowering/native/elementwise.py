@@ -14,10 +14,12 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.scalars import SCALARS
 from mind_dialect.ptir.types import Kind, PtirDType
+from mind_passes.ptir.building import uniform
 
 from . import vmath
 from .casts import bitcast, cast, truncated
 from .failures import Failure, Sites
+from .integer_division import quotient, remainder
 from .kernel_text import fail_where
 from .lanes import Lanes, register
 from .reductions import extreme, is_constant
@@ -136,8 +138,11 @@ def _clamp(s: EmissionSite, v: Operands) -> str:
 
 
 def _checked_divisor(s: EmissionSite, v: Operands) -> tuple[str, str]:
-    """The divisor without zeros and, of signed numbers, without -1, and where it was -1."""
+    """The divisor without zeros and, of signed numbers, without -1, and where it was -1; a constant that is no zero stays one."""
     lanes, one = s.lanes, s.lanes.number(s.type, 1)
+    if number := uniform(s.op.operands[1]):
+        is_opposite = s.is_signed and number == -1
+        return one if is_opposite else v[1], lanes.number("i1", is_opposite)
     is_zero = lanes.compare("icmp eq", s.type, v[1], lanes.number(s.type, 0))
     if s.op.can_fail():
         fail_where(lanes, s.sites, is_zero, Failure.DIVISION, s.op, [(s.type, v[0], s.is_signed)])
@@ -152,16 +157,15 @@ def _div(s: EmissionSite, v: Operands) -> str:
     if s.is_float:
         return s.lanes.binary("fdiv", s.type, v[0], v[1])
     safe, is_minus_one = _checked_divisor(s, v)
-    if not s.is_signed:
-        return s.lanes.binary("udiv", s.type, v[0], safe)
-    return s.lanes.select(is_minus_one, s.type, _neg(s, v), s.lanes.binary("sdiv", s.type, v[0], safe))
+    found = quotient(s.lanes, s.dtype, v[0], safe)
+    return s.lanes.select(is_minus_one, s.type, _neg(s, v), found) if s.is_signed else found
 
 
 def _remainder(s: EmissionSite, v: Operands) -> str:
     """By -1, which was made 1, nothing is left either way."""
     if s.is_float:
         return vmath.call(s.lanes, "fmod", s.type, v)
-    return s.lanes.binary("srem" if s.is_signed else "urem", s.type, v[0], _checked_divisor(s, v)[0])
+    return remainder(s.lanes, s.dtype, v[0], _checked_divisor(s, v)[0])
 
 
 def _shift(code: str) -> Emitter:

@@ -84,6 +84,45 @@ def test_the_tables_of_ops_are_not_empty() -> None:
     assert {"add", "div", "pow", "shift_left"} <= set(BINARY)
 
 
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_large_fills_of_integers_fold_to_the_bits_of_a_run(dtype: PtirDType) -> None:
+    """Elementwise ops of floats stay, but for comparisons: many numbers are computed by other instructions than one."""
+    is_exact = dtype.kind in ("signed", "unsigned", "bool")
+    values = elements(samples(dtype, 16))[:6]
+    for key in (*UNARY, *BINARY):
+        op, (legal,) = ptir.OPS_BY_OPCODE[key], LEGAL[key].values()
+        if dtype not in legal or ptir.FUSIBLE.get(op) != "elementwise":
+            continue
+        for a, b in zip(values, values[::-1], strict=True):
+            x, y = (ConstantOp(PtirLiteralAttr.filled(dtype, (3, 1001), v)) for v in (a, b))
+            module = forms.program("", lambda op=op, x=x, y=y, key=key: [op(x) if key in UNARY else op(x, y)])
+            fails = key in ("div", "remainder") and is_exact and b == 0
+            assert (key not in left(checked(module))) == (is_exact and not fails), key
+
+
+def fill(dtype: str, number: float) -> Any:
+    return ConstantOp(PtirLiteralAttr.filled(DTYPES[dtype], (3, 1001), number))
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (lambda: ptir.CompareOp(fill("f32", -0.0), fill("f32", 0.0), kind="equal"), "fill true"),
+        (lambda: ptir.CompareOp(fill("f32", np.nan), fill("f32", np.nan), kind="less_equal"), "fill false"),
+        (lambda: ptir.SelectOp(fill("i1", True), fill("f32", -0.0), fill("f32", 1.0)), "fill -0.0"),
+        (lambda: ptir.CastOp(fill("si32", 300), dtype="si8"), "fill 127"),
+        (lambda: ptir.TruncateOp(fill("si32", -1), dtype="ui32"), "fill 4294967295"),
+        (lambda: ptir.ClampOp(fill("si64", 9), fill("si64", 0), fill("si64", 5)), "fill 5"),
+        (lambda: ptir.CastOp(fill("si32", 300), dtype="f32"), None),
+        (lambda: ptir.CastOp(fill("f32", 1.5), dtype="si32"), None),
+    ],
+)
+def test_large_fills(body: Any, expected: str | None) -> None:
+    module = checked(forms.program("", body))
+    assert len(left(module)) == 1 if expected else len(left(module)) == 2
+    assert expected is None or expected in str(module)
+
+
 C = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
 FOLDS: dict[str, Any] = {
     "sum": lambda c: ptir.ReduceOp(c, kind="sum", axes=(0,), keepdims=True),
