@@ -59,6 +59,19 @@ def test_code_registers_no_frames_to_unwind() -> None:
         assert b".eh_frame" not in codegen.object_code(text, HOST)
 
 
+@pytest.mark.parametrize(("cpu", "gathers"), [("znver4", False), ("sapphirerapids", True)])
+def test_gathers_are_single_loads_where_they_are_slow(cpu: str, gathers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    host = TARGETS["avx512"]
+
+    def body(x: Any) -> Any:
+        return [ptir.NegOp(ptir.StridedSliceOp(x, starts=(0, 0), limits=(64, 300), strides=(1, 3)))]
+
+    text = lower(prepared(function_of(program("f32[64,300]", body)), host), host).text
+    assert "masked.gather" in text
+    monkeypatch.setattr(codegen, "names_of", lambda host: codegen.tuned(cpu, ""))
+    assert ("gather" in codegen.assembly(text, host)) is gathers
+
+
 def test_parts_are_the_module() -> None:
     text = text_of(several_kernels())
     parts = codegen.parts_of(text)
