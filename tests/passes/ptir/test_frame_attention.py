@@ -77,9 +77,7 @@ class Drawn:
         z = Labelled(ptir.MulOp(z.value, like(z.value, 0.5)), z.letters)
         z = z.turned(shuffled(draw, self.scores))
         if self.masked:
-            rows, keys = (
-                ptir.IotaOp(shape=shape(z.value), dtype="si32", axis=z.letters.index(letter)) for letter in ("t", "s")
-            )
+            rows, keys = (ptir.IotaOp(shape=shape(z.value), dtype="si32", axis=z.letters.index(letter)) for letter in ("t", "s"))
             seen = ptir.CompareOp(keys, rows, kind="less_equal")
             z = Labelled(ptir.SelectOp(seen, z.value, like(z.value, -1e9)), z.letters)
         after = z.turned(shuffled(draw, self.scores))
