@@ -56,7 +56,7 @@ class Drawn:
     def __init__(self, seed: int, *, spoil: str = ""):
         draw = self.draw = random.Random(seed)
         batch, extra = draw.choice(["", "b", "bh"]), draw.choice(["", "g"])
-        self.sizes = {x: 1 if x not in "tse" and draw.random() < 0.25 else n for x, n in SIZES.items()}
+        self.sizes = {x: 1 if x != "s" and draw.random() < 0.25 else n for x, n in SIZES.items()}
         self.batch, self.scores = batch, f"{batch}{extra}ts"
         self.q, self.k, self.v = (shuffled(draw, x) for x in (f"{batch}{extra}td", f"{batch}sd", f"{batch}se"))
         self.out, self.masked, self.spoil = shuffled(draw, f"{batch}{extra}te"), draw.random() < 0.7, spoil
@@ -114,9 +114,11 @@ def test_any_order_of_axes_is_recognized(seed: int) -> None:
     np.testing.assert_allclose(drawn.run(), drawn.expected(), atol=1e-13)
     recognize(drawn.module)
     verify(drawn.module)
+    np.testing.assert_allclose(drawn.run(), drawn.expected(), atol=1e-13)
+    if all(drawn.sizes[x] == 1 for x in drawn.scores if x in "gt"):
+        return  # one row for all keys: its products are those of vectors
     assert len(attentions(drawn.module)) == 1
     assert not any(isinstance(op, DotGeneralOp) and not isinstance(op.parent_op(), FusionOp) for op in walk(drawn.module))
-    np.testing.assert_allclose(drawn.run(), drawn.expected(), atol=1e-13)
 
 
 @pytest.mark.parametrize("spoil", ["max", "axis", "kept"])

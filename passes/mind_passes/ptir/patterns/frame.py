@@ -110,7 +110,8 @@ class _Attention:
         axes = (*(a for a in batch if extents[a] != 1), *(a for a in free if a != rows), rows, keys)
         self.shape = tuple(extents[a] for a in axes)
         made = self.weights(weights, axes)
-        _require(all(use.operation in {root, *self.inside} for op in self.inside for r in op.results for use in r.uses))
+        members = {root, *self.inside}
+        _require(all(use.operation in members for op in self.inside for r in op.results for use in r.uses))
         others = dict(zip(batch, values[f"batch_{SIDES[self.side]}"], strict=True))
         product = self.weighted(made, [others.get(a) for a in axes[:-2]])
         _require(match(product) is not None)
