@@ -40,7 +40,7 @@ from .extremes_loops import emit_extremes
 from .failures import Failure, Sites
 from .first_extremes import FirstExtremes
 from .flow import Code, KernelCall, Nested, kernel_calls, run
-from .fourier import Fourier, emit_fourier
+from .fourier import FourierTransform, emit_fourier
 from .groups import Group
 from .ir import Function, LlvmModule, identifier, symbol
 from .kernel_steps import Draw, IndexCheck, PrivateScatter, Scan, Scatter, Sort
@@ -150,7 +150,7 @@ EMIT: dict[type[NativeStep], Emit] = {
     AttentionStep: emit_attention,
     Sort: emit_sort,
     Factorization: emit_factorization,
-    Fourier: emit_fourier,
+    FourierTransform: emit_fourier,
     Scan: emit_scan,
     IndexCheck: emit_check,
     Scatter: emit_scatter,

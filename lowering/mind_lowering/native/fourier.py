@@ -35,7 +35,7 @@ Parts = tuple[str, str]
 
 
 @dataclass
-class Fourier(NativeStep):
+class FourierTransform(NativeStep):
     """The transform `kind` of each line of `x` along its last axis, into a dense `out`; `factors` are those of `factors_of`."""
 
     name: str
@@ -111,7 +111,7 @@ def exchanged(parts: Parts) -> Parts:
     return parts[1], parts[0]
 
 
-def emit_fourier(f: Function, host: TargetInfo, step: Fourier, sites: Sites) -> int:
+def emit_fourier(f: Function, host: TargetInfo, step: FourierTransform, sites: Sites) -> int:
     """Emit the loop over lines; how many there are."""
     lines = step.out.shape[:-1]
     body = _Line(f, host, step)
@@ -128,7 +128,7 @@ def emit_fourier(f: Function, host: TargetInfo, step: Fourier, sites: Sites) -> 
 class _Line:
     """The transform of one line."""
 
-    def __init__(self, f: Function, host: TargetInfo, step: Fourier):
+    def __init__(self, f: Function, host: TargetInfo, step: FourierTransform):
         self.f, self.step, self.n = f, step, step.length
         self.real = step.factors.dtype
         self.type = register(self.real)

@@ -19,7 +19,7 @@ from mind_dialect.ptir.literal import static_spec
 from mind_dialect.ptir.types import F32, F64, Kind, PtirDType, part_of, tensor_type
 
 from ..ptir_kernels.formats import array_dtype
-from .fourier import SCRATCH, Fourier, factors_of, width_of
+from .fourier import SCRATCH, FourierTransform, factors_of, width_of
 from .patterns import Builder, in_memory, row
 from .target_info import TargetInfo
 from .views import Use, View, whole
@@ -82,7 +82,7 @@ def _add(build: Builder, op: ptir.FftOp, kind: str, views: tuple[View, View], le
     numbers = np.ascontiguousarray(factors_of(kind, length, width), array_dtype(real.name))
     literal = PtirLiteralAttr(tensor_type(real, numbers.shape), BytesAttr(numbers.tobytes()))
     factors = whole(build.constant(literal, op.result), numbers.shape)
-    build.add(Fourier(op.result.name_hint or kind, kind, x, factors, out, length, width))
+    build.add(FourierTransform(op.result.name_hint or kind, kind, x, factors, out, length, width))
 
 
 def _along(view: View, axis: int) -> View:

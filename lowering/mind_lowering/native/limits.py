@@ -17,7 +17,7 @@ from .convolutions.convolution import ConvolutionStep
 from .demanded import Demanded, Extents, shape_of
 from .extremes_gradient import ExtremesGradient
 from .first_extremes import FirstExtremes
-from .fourier import Fourier
+from .fourier import FourierTransform
 from .groups import Group
 from .kernel_steps import Draw, IndexCheck, PrivateScatter, Scan, Scatter, Sort
 from .matrices import Factorization
@@ -129,7 +129,7 @@ LIMITS: Mapping[type[NativeStep], Row | str] = {
     ExtremesGradient: "windows along an axis overlap",
     ConvolutionStep: "no axis of a convolution has a size of its own",
     Sort: "its units of work have lines far apart",
-    Fourier: "a line is a unit of work",
+    FourierTransform: "a line is a unit of work",
     Factorization: "a matrix, or some of its columns, is a unit of work",
     Scan: "its units of work are runs of lines",
     IndexCheck: "all indices are checked",
