@@ -164,21 +164,24 @@ def test_lines_are_those_of_the_file_in_each_part_of_a_split_input() -> None:
     assert mind_opt("-f", "stablehlo", "--split-input-file", "--verify-diagnostics", stdin=text).status == 0
 
 
-@pytest.mark.parametrize("option", ["--autodiff=seed=ones", "--mind-jvp", "--vectorize"])
-def test_nothing_is_derived_of_a_program_that_is_not_converted(option: str) -> None:
-    found = mind_opt(option, stdin=PROGRAM)
-    assert found.status == 1
-    assert "error[E7003]: @main holds StableHLO; convert it first, with convert-stablehlo-to-ptir" in found.err
-    assert mind_opt("--convert-stablehlo-to-ptir", option, stdin=PROGRAM).status == 0
+CORE_IR = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> { %0 = mind.exp %x : tensor<2xf32> func.return %0 : tensor<2xf32> }"
+UNCONVERTED = {
+    "@main holds StableHLO; convert it first, with convert-stablehlo-to-ptir": (
+        PROGRAM,
+        ["--autodiff=seed=ones", "--mind-jvp", "--vectorize"],
+    ),
+    "@f holds Core IR; convert it first, with convert-mind-to-ptir": (CORE_IR, ["--mind-jvp", "--vectorize"]),
+}
 
 
-@pytest.mark.parametrize("option", ["--mind-jvp", "--vectorize"])
-def test_nothing_is_derived_of_core_ir_without_its_conversion(option: str) -> None:
-    text = "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> { %0 = mind.exp %x : tensor<2xf32> func.return %0 : tensor<2xf32> }"
+@pytest.mark.parametrize(
+    ("message", "text", "option"), [(message, text, o) for message, (text, options) in UNCONVERTED.items() for o in options]
+)
+def test_nothing_is_derived_of_a_program_that_is_not_converted(message: str, text: str, option: str) -> None:
     found = mind_opt(option, stdin=text)
     assert found.status == 1
-    assert "error[E7003]: @f holds Core IR; convert it first, with convert-mind-to-ptir" in found.err
-    assert mind_opt("--convert-mind-to-ptir", option, stdin=text).status == 0
+    assert f"error[E7003]: {message}" in found.err
+    assert mind_opt(f"--{message.rpartition(' ')[2]}", option, stdin=text).status == 0
 
 
 @pytest.mark.parametrize("option", ["checkpoint=often", "max-iterations=-1"])

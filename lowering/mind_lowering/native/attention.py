@@ -26,7 +26,7 @@ from mind_passes.ptir.recognize import recognize
 from ..launch.kernel_patterns import Match, Rejection
 from .costs import BYTES, VECTORS
 from .grouping import is_elementwise
-from .memory import Access
+from .memory import Access, buffers_of
 from .patterns import Builder, Operands, moving, readable
 from .products.axes import accumulator
 from .products.chain import MADE, Chain, divided
@@ -87,7 +87,7 @@ class AttentionStep(NativeStep):
         return [self.scores.lhs, *copies, *self.reads, self.sums.out]
 
     def access(self) -> Access:
-        bases = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
+        bases = buffers_of(self.addresses)
         return Access(bases[:-1], bases[-1:])
 
     def cost(self, host: TargetInfo) -> float:
@@ -254,8 +254,8 @@ def _planned(build: Builder, made: Parts, views: tuple[View, View, View, View], 
     most = MOST_TILES if limits[0] is None else LIMITED_TILES
     tiles = max(1, min(most, -(-rows // tall), int(WORK / (2 * tall * keys * (depth + columns)))))
     room = SCRATCH // total.size // (tall * tiles) - columns - 4 * width
-    room, most = (room, KEYS) if made.bounds is None else (min(room, CAUSAL_KEYS), CAUSAL_KEYS)
-    block = keys if keys <= room else max(most // (wide * width), 1) * wide * width
+    room, size = (room, KEYS) if made.bounds is None else (min(room, CAUSAL_KEYS), CAUSAL_KEYS)
+    block = keys if keys <= room else max(size // (wide * width), 1) * wide * width
     apart = -(-block // width) * width + width
     stacked = Buffer(Use.ARENA, -1, total, rows * apart + keys, f"{name}.scores")
     still = (0,) * len(batch)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mind_dialect.elements import UnfitError
 from mind_passes.ptir.patterns.causal import Bounds
 
 from . import vmath
@@ -168,10 +169,15 @@ class _AttentionBody:
     def has_hidden_weights(self, block: _Block, bounds: Bounds) -> str:
         """Return whether a row has no score so far that leaves a hidden one a weight of 0."""
         f, one = self.f, Lanes(self.f, self.host, 1)
-        low = one.constant(self.total, bounds.hidden + VANISHING[self.type])
+        try:
+            self.total.element.check(bounds.hidden)
+            low = bounds.hidden + VANISHING[self.type]
+        except UnfitError:  # the number of a wider dtype, whose scores are cast after the mask
+            low = float("-inf")
+        least = one.constant(self.total, low)
 
         def row(r: str, /, *found: str) -> list[str]:
-            above = one.compare("fcmp ogt", self.type, one.load(self.total, self.state[1], r, 1), low)
+            above = one.compare("fcmp ogt", self.type, one.load(self.total, self.state[1], r, 1), least)
             return [f.op(f"and i1 {found[0]}, {above}", "above")]
 
         (above,) = f.loop("0", block.count, 1, row, [("i1", "true")], hint="row")

@@ -21,10 +21,10 @@ from .failures import Sites
 from .ir import Function
 from .kernel_text import argument, index_of, multiply_add, unflattened
 from .lanes import Lanes, register
-from .memory import Access
+from .memory import Access, buffers_of
 from .steps import NativeStep
 from .target_info import TargetInfo
-from .views import Buffer, View, form
+from .views import View, form
 
 SCRATCH = 256 << 10
 """Bytes on the stack of a unit of work, at most."""
@@ -53,8 +53,7 @@ class FourierTransform(NativeStep):
         return [self.x, self.factors, self.out]
 
     def access(self) -> Access:
-        given, found = ([v.base for v in views if isinstance(v.base, Buffer)] for views in ([self.x, self.factors], [self.out]))
-        return Access(given, found)
+        return Access(buffers_of([self.x, self.factors]), buffers_of([self.out]))
 
     @property
     def flops(self) -> int:
@@ -145,7 +144,6 @@ class _Line:
     def emit(self, x: str, out: str) -> None:
         """The line that begins at an element of the operand, into the one that begins at an element of the result."""
         kind, f = self.step.kind, self.f
-        self.read = 0
         source, target = self.rooms
         x, out = (f.mul(i, 1 if real else 2) for i, real in ((x, kind == "rfft"), (out, kind == "irfft")))
         self.take(f.address(self.type, self.x, x), source)

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import BytesAttr
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.literal import static_spec
-from mind_dialect.ptir.types import F32, F64, Kind, PtirDType, part_of, tensor_type
+from mind_dialect.ptir.types import F32, F64, part_of, tensor_type
 
 from ..ptir_kernels.formats import array_dtype
 from .fourier import SCRATCH, FourierTransform, factors_of, width_of
@@ -41,7 +41,7 @@ def _lines(op: ptir.FftOp) -> list[tuple[str, int, int]]:
 def _why_not(op: ptir.FftOp, host: TargetInfo) -> str | None:
     """Return why a transform has no kernel."""
     dtype, _ = static_spec(op.x.type)
-    real = _real(dtype)
+    real = part_of(dtype)
     if real not in (F32, F64):
         return f"kernels do not transform {dtype}"
     counts = [n for *_, n in _lines(op)]
@@ -50,10 +50,6 @@ def _why_not(op: ptir.FftOp, host: TargetInfo) -> str | None:
     if 4 * (max(counts) + 1) * real.size > SCRATCH:
         return "lines are too long for the stack, and NumPy has fast transforms"
     return None
-
-
-def _real(dtype: PtirDType) -> PtirDType:
-    return part_of(dtype) if dtype.kind is Kind.COMPLEX else dtype
 
 
 def _transformed(build: Builder, op: ptir.FftOp) -> None:
@@ -77,7 +73,7 @@ def _transformed(build: Builder, op: ptir.FftOp) -> None:
 def _add(build: Builder, op: ptir.FftOp, kind: str, views: tuple[View, View], length: int) -> None:
     """Append a transform of lines of one view to those of another, with its factors as a constant."""
     x, out = views
-    real = _real(out.dtype)
+    real = part_of(out.dtype)
     width = width_of(build.host, real, length)
     numbers = np.ascontiguousarray(factors_of(kind, length, width), array_dtype(real.name))
     literal = PtirLiteralAttr(tensor_type(real, numbers.shape), BytesAttr(numbers.tobytes()))

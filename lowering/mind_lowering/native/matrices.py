@@ -17,10 +17,10 @@ from .failures import Sites
 from .ir import Function
 from .kernel_text import PATIENCE, argument, index_of, multiply_add, poll, unflattened
 from .lanes import Lanes, register
-from .memory import Access
+from .memory import Access, buffers_of
 from .steps import NativeStep
 from .target_info import TargetInfo
-from .views import Buffer, View, form
+from .views import View, form
 
 COLUMNS = 64
 """Columns of right-hand sides that are one unit of work."""
@@ -54,8 +54,7 @@ class Factorization(NativeStep):
         return [*self.given, *self.found]
 
     def access(self) -> Access:
-        given, found = ([v.base for v in views if isinstance(v.base, Buffer)] for views in (self.given, self.found))
-        return Access(given, found)
+        return Access(buffers_of(self.given), buffers_of(self.found))
 
     @property
     def flops(self) -> int:
@@ -111,13 +110,10 @@ def emit_factorization(f: Function, host: TargetInfo, step: Factorization, sites
 
     def unit(u: str, /, *values: str) -> None:
         *at, part = unflattened(f, u, [*batch, parts])
-        kept = [v.shape[len(batch) :] for v in step.addresses]
         starts = [index_of(f, View(v.base, v.dtype, batch, v.strides[: len(batch)]), at) for v in step.addresses]
         matrices = [
-            _Matrix(
-                f, v.dtype, f.address(register(v.dtype), base, start), v.strides[-2:] if len(shape) == 2 else (0, v.strides[-1])
-            )
-            for v, base, start, shape in zip(step.addresses, bases, starts, kept, strict=True)
+            _Matrix(f, v.dtype, f.address(register(v.dtype), base, start), (0, *v.strides[len(batch) :])[-2:])
+            for v, base, start in zip(step.addresses, bases, starts, strict=True)
         ]
         emit(_Loops(f, host, step.found[0].dtype, step.found[0].shape[-2:]), f.mul(part, COLUMNS), matrices)
 
@@ -138,12 +134,12 @@ class _Loops:
     def steps(self, count: str, body: Callable[[str], None]) -> None:
         """A loop over rows, or columns, one after the other; one that takes long looks for signals."""
 
-        def iteration(i: str, /, *values: str) -> None:
+        def iteration(i: str) -> None:
             if self.rows * self.columns > PATIENCE:
                 poll(self.f)
             body(i)
 
-        self.f.loop("0", count, 1, iteration, hint="row")
+        self.each("0", count, iteration)
 
     def each(self, low: str, high: str, body: Callable[[str], None], step: int = 1) -> None:
         """A short loop over rows, or columns."""
@@ -287,11 +283,11 @@ def _cholesky(loops: _Loops, first: str, matrices: Sequence[_Matrix]) -> None:
         loops.divide(u, i, (f.add(i, "1"), n), root)
 
     def turned(i: str) -> None:
-        def element(j: str, /, *values: str) -> None:
+        def element(j: str) -> None:
             u.store(one, u.load(one, i, j), j, i)
             u.store(one, one.number(type, 0.0), i, j)
 
-        f.loop(f.add(i, "1"), n, 1, element, hint="column")
+        loops.each(f.add(i, "1"), n, element)
 
     def without(i: str) -> None:
         loops.each("0", n, lambda j: u.store(one, nan, i, j))
@@ -314,7 +310,7 @@ def _lu(loops: _Loops, first: str, matrices: Sequence[_Matrix]) -> None:
         start = f.mul(p, PANEL)
         end = f.least(f.add(start, str(PANEL)), str(min(loops.rows, loops.columns)))
 
-        def pivot(i: str, /, *values: str) -> None:
+        def pivot(i: str) -> None:
             other = _pivot(loops, packed, i)
             pivots.store(loops.one, f.op(f"trunc i64 {other} to i32"), "0", i)
             loops.exchange(order, ("0", i), ("0", other), loops.one)
@@ -324,7 +320,7 @@ def _lu(loops: _Loops, first: str, matrices: Sequence[_Matrix]) -> None:
         def less(some: Sequence[str], known: str) -> None:
             loops.less_rows(packed, some, (end, columns), packed.splat, (start, known), rounded=True)
 
-        f.loop(start, end, 1, pivot, hint="row")
+        loops.each(start, end, pivot)
         loops.each(f.add(start, "1"), end, lambda r: less([r], r))
         loops.pairs(end, rows, lambda some: less(some, end))
 
@@ -354,22 +350,18 @@ def _below(loops: _Loops, packed: _Matrix, i: str, end: str) -> None:
     zero = f.op(f"fcmp oeq {type} {divisor}, {one.number(type, 0.0)}", "zero")
     divisor = f.op(f"select i1 {zero}, {type} {one.number(type, 1.0)}, {type} {divisor}", "divisor")
 
-    def row(r: str, /, *values: str) -> None:
+    def row(r: str) -> None:
         factor = one.binary("fdiv", type, packed.load(one, r, i), divisor)
         packed.store(one, factor, r, i)
+        loops.less_rows(packed, [r], (f.add(i, "1"), end), packed.splat, (i, f.add(i, "1")), rounded=True)
 
-        def part(some: Sequence[tuple[Lanes, str]]) -> None:
-            for lanes, j in some:
-                product = lanes.binary("fmul", type, lanes.splat(type, factor), packed.load(lanes, i, j))
-                packed.store(lanes, lanes.binary("fsub", type, packed.load(lanes, r, j), product), r, j)
-
-        loops.along(f.add(i, "1"), end, part)
-
-    f.loop(f.add(i, "1"), str(loops.rows), 1, row, hint="row")
+    loops.each(f.add(i, "1"), str(loops.rows), row)
 
 
 EMITTERS: dict[str, Callable[[_Loops, str, Sequence[_Matrix]], None]] = {
-    **{"lu": _lu, "cholesky": _cholesky},
-    **{"solve_lower": _solve(True), "solve_upper": _solve(False)},
+    "lu": _lu,
+    "cholesky": _cholesky,
+    "solve_lower": _solve(True),
+    "solve_upper": _solve(False),
 }
 """By kind: given the first column of a unit of work, and the matrices of its operands and results."""

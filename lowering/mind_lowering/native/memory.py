@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from .views import Buffer
+from .views import Buffer, View
 
 ALIGNMENT = 64
 """Of every buffer, in bytes: a cache line, and the widest vector."""
@@ -17,6 +18,11 @@ class Access:
     reads: list[Buffer] = field(default_factory=list[Buffer])
     writes: list[Buffer] = field(default_factory=list[Buffer])
     over: list[tuple[Buffer, Buffer]] = field(default_factory=list[tuple[Buffer, Buffer]])
+
+
+def buffers_of(views: Iterable[View]) -> list[Buffer]:
+    """Return the memory that views are of, without those of none."""
+    return [v.base for v in views if isinstance(v.base, Buffer)]
 
 
 def rounded_up(size: int) -> int:

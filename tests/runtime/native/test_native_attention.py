@@ -162,6 +162,7 @@ CAUSAL: dict[str, Callable[[Any], Any]] = {
     "added, infinite": lambda s: causal(s, -np.inf),
     "added, beyond": lambda s: causal(s, -3e38),
     "with a bias after it": lambda s: linear_bias(selected(s, -1e38), 0.5),
+    "of a wider dtype": lambda s: ptir.CastOp(selected(ptir.CastOp(s, dtype="f64"), -1e300), dtype="f32"),
 }
 SEEN: dict[str, Callable[[Any], Any]] = {
     "of later keys": hides("greater_equal", -np.inf),

@@ -13,7 +13,7 @@ from math import prod
 from mind_dialect.ptir.types import F32, PtirDType
 
 from .. import costs
-from ..memory import Access
+from ..memory import Access, buffers_of
 from ..patterns import Builder
 from ..steps import NativeStep
 from ..target_info import TargetInfo
@@ -62,19 +62,19 @@ class ProductStep(NativeStep):
     def access(self) -> Access:
         views, product = self.addresses, self.product
         if self.part in _COPIES:
-            return Access(_buffers([views[0], *views[2:]]), _buffers(views[1:2]))
+            return Access(buffers_of([views[0], *views[2:]]), buffers_of(views[1:2]))
         if product.cut.bands > 1:
-            return self._of_bands(_buffers(views))
+            return self._of_bands(buffers_of(views))
         cut, own = product.cut, [product.partial]
         own += [None if cut.whole_lhs else product.lhs_copy, None if cut.whole_rhs else product.rhs_copy]
-        written = _buffers([*product.epilogue.writes, *[v for v in own if v is not None]])
-        return Access([b for b in _buffers(views) if b not in written], written, list(product.epilogue.over))
+        written = buffers_of([*product.epilogue.writes, *[v for v in own if v is not None]])
+        return Access([b for b in buffers_of(views) if b not in written], written, list(product.epilogue.over))
 
     def _of_bands(self, buffers: list[Buffer]) -> Access:
         epilogue = self.product.epilogue
         if self.part == "stream":
             return Access(buffers[:-1], buffers[-1:])
-        written = _buffers(epilogue.writes)
+        written = buffers_of(epilogue.writes)
         return Access([b for b in buffers if b not in written], written, list(epilogue.over))
 
     def key(self) -> Hashable:
@@ -109,8 +109,8 @@ class BlockedStep(NativeStep):
         return [self.lhs, *self.weights.reads, *self.epilogue.views]
 
     def access(self) -> Access:
-        writes = [v.base for v in self.epilogue.writes if isinstance(v.base, Buffer)]
-        reads = [v.base for v in self.addresses if isinstance(v.base, Buffer) and v.base not in writes]
+        writes = buffers_of(self.epilogue.writes)
+        reads = [b for b in buffers_of(self.addresses) if b not in writes]
         return Access(reads, writes, list(self.epilogue.over))
 
     def cost(self, host: TargetInfo) -> float:
@@ -197,10 +197,6 @@ def _layout(step: ProductStep) -> Hashable:
         return product.lhs, product.total, copied_strides(product), copied_size(product), product.cut.words
     prologue = None if product.prologue is None else (product.prologue.key, tuple(product.prologue.reads))
     return product.rhs, product.total, product.cut.columns, prologue, product.cut.words
-
-
-def _buffers(views: Sequence[View]) -> list[Buffer]:
-    return [v.base for v in views if isinstance(v.base, Buffer)]
 
 
 def _cost(host: TargetInfo, product: Product) -> float:

@@ -57,9 +57,15 @@ def _owner(value: SSAValue) -> object:
 
 def _mask(value: SSAValue) -> Bounds | None:
     """Return what a selection hides that may be repeated for each matrix."""
+    op = _owner(_unrepeated(value))
+    return _bounds(op) if isinstance(op, SelectOp) else None
+
+
+def _unrepeated(value: SSAValue) -> SSAValue:
+    """Return what is repeated for each matrix."""
     while isinstance(op := _owner(value), BroadcastToOp) and spec_of(op.x).shape[-2:] == spec_of(op.result).shape[-2:]:
         value = op.x
-    return _bounds(op) if isinstance(op, SelectOp) else None
+    return value
 
 
 def _leads_to(value: SSAValue, product: PtirOp) -> bool:
@@ -85,8 +91,8 @@ def _bounds(op: SelectOp) -> Bounds | None:
 
 def _parts(value: SSAValue, joined: type[AndOp | OrOp], depth: int) -> list[SSAValue]:
     """The truths of which a value is the conjunction, or the disjunction, of the same shape but for repetition."""
-    while isinstance(op := _owner(value), BroadcastToOp) and spec_of(op.x).shape[-2:] == spec_of(op.result).shape[-2:]:
-        value = op.x
+    value = _unrepeated(value)
+    op = _owner(value)
     if not isinstance(op, joined) or depth == 0:
         return [value]
     return [part for operand in op.operands for part in _parts(operand, joined, depth - 1)]
