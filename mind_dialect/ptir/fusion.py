@@ -11,6 +11,7 @@ from xdsl.irdl import irdl_op_definition, opt_prop_def, region_def, var_operand_
 from ..errors import error
 from ..op import TENSOR, value_of
 from .attributes import Word
+from .complex_parts import ComplexOp
 from .control import Body, RegionOp, YieldOp, expect, region_of, signature
 from .conversions import CONVERSIONS
 from .elementwise import BINARY_OPS, UNARY_OPS, CastOp, ClampOp, CompareOp, ConstantOp, SelectOp, StopGradientOp
@@ -41,6 +42,7 @@ FUSIBLE: dict[type[Operation], str] = {
 TARGETED: dict[type[Operation], str] = {
     **dict.fromkeys((TransposeOp, SliceOp, StridedSliceOp, ReverseOp, PadOp, ConcatOp, TileOp, ExtractPatchesOp), "map"),
     **dict.fromkeys((TakeOp, GatherOp, DynamicSliceOp, DynamicUpdateSliceOp), "map"),
+    ComplexOp: "join",
     ArgMaxOp: "reduction",
     **dict.fromkeys((CumulativeSumOp, CumulativeOp, ScatterAddOp, ScatterReduceOp, SegmentReduceOp, ReduceWindowOp), "whole"),
     ConvolutionOp: "contraction",

@@ -666,6 +666,67 @@ ROWS: tuple[Row, ...] = (
         ('%r = ptir.dimension_size %x axis = -1 : tensor<?x3xf32, "B,*"> -> tensor<si64>',),
         ('%r = ptir.dimension_size %x axis = 0 : tensor<?x3xf32, "B,*"> -> tensor<si64>',),
     ),
+    Row(
+        "part_of_complex",
+        XY,
+        tuple(
+            "%z = ptir.complex %x, %y : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xcomplex<f32>>;"
+            f" %r = ptir.{part} %z : tensor<8xcomplex<f32>> -> tensor<8xf32>"
+            for part in ("real", "imag")
+        ),
+        ("%z: tensor<8xcomplex<f32>> | %r = ptir.real %z : tensor<8xcomplex<f32>> -> tensor<8xf32>",),
+    ),
+    Row(
+        "part_of_conj",
+        "%z: tensor<8xcomplex<f32>>",
+        tuple(
+            f"%a = ptir.conj %z : tensor<8xcomplex<f32>>; %r = ptir.{part} %a : tensor<8xcomplex<f32>> -> tensor<8xf32>"
+            for part in ("real", "imag")
+        ),
+        ("%a = ptir.neg %z : tensor<8xcomplex<f32>>; %r = ptir.imag %a : tensor<8xcomplex<f32>> -> tensor<8xf32>",),
+    ),
+    Row(
+        "part_of_cast",
+        "%x: tensor<8xf64>",
+        tuple(
+            "%a = ptir.cast %x dtype = complex<f32> : tensor<8xf64> -> tensor<8xcomplex<f32>>;"
+            f" %r = ptir.{part} %a : tensor<8xcomplex<f32>> -> tensor<8xf32>"
+            for part in ("real", "imag")
+        ),
+        (
+            "%z: tensor<8xcomplex<f64>> | %a = ptir.cast %z dtype = complex<f32> : tensor<8xcomplex<f64>> -> tensor<8xcomplex<f32>>;"
+            " %r = ptir.imag %a : tensor<8xcomplex<f32>> -> tensor<8xf32>",
+            "%x: tensor<?xf64> | %a = ptir.cast %x dtype = complex<f32> : tensor<?xf64> -> tensor<?xcomplex<f32>>;"
+            " %r = ptir.imag %a : tensor<?xcomplex<f32>> -> tensor<?xf32>",
+        ),
+    ),
+    Row(
+        "complex_of_parts",
+        "%z: tensor<8xcomplex<f32>>, %w: tensor<8xcomplex<f32>>",
+        (
+            "%a = ptir.real %z : tensor<8xcomplex<f32>> -> tensor<8xf32>; %b = ptir.imag %z : tensor<8xcomplex<f32>> -> tensor<8xf32>;"
+            " %r = ptir.complex %a, %b : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xcomplex<f32>>",
+        ),
+        tuple(
+            f"%a = ptir.{first} %z : tensor<8xcomplex<f32>> -> tensor<8xf32>; %b = ptir.{second} %{whole} : tensor<8xcomplex<f32>> -> tensor<8xf32>;"
+            " %r = ptir.complex %a, %b : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xcomplex<f32>>"
+            for first, second, whole in (("real", "imag", "w"), ("imag", "real", "z"))
+        ),
+    ),
+    Row(
+        "conj_of_conj",
+        "%z: tensor<8xcomplex<f32>>",
+        ("%a = ptir.conj %z : tensor<8xcomplex<f32>>; %r = ptir.conj %a : tensor<8xcomplex<f32>>",),
+        ("%a = ptir.neg %z : tensor<8xcomplex<f32>>; %r = ptir.conj %a : tensor<8xcomplex<f32>>",),
+    ),
+    Row(
+        "conj_of_complex",
+        XY,
+        (
+            "%a = ptir.complex %x, %y : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xcomplex<f32>>;"
+            " %r = ptir.conj %a : tensor<8xcomplex<f32>>",
+        ),
+    ),
     Row("fast_add_zero", X, (binary("add", 0.0), binary("add", 0.0, left=True)), (binary("add", 1.0),), fast=True),
     Row("fast_sub_zero", X, (binary("sub", -0.0), binary("sub", 0.0, left=True)), (binary("sub", 1.0),), fast=True),
     Row("fast_sub_self", X, ("%r = ptir.sub %x, %x : tensor<8xf32>",), fast=True),

@@ -38,6 +38,7 @@ PASS_ALIASES = {
     "ptir-convolve-patches": "mind-ptir-convolve-patches",
     "ptir-select-scatters": "mind-ptir-select-scatters",
     "ptir-expand-quantized": "mind-ptir-expand-quantized",
+    "ptir-expand-complex": "mind-ptir-expand-complex",
     "ptir-expand-narrow": "mind-ptir-expand-narrow",
     "ptir-expand-norms": "mind-ptir-expand-norms",
     "ptir-unroll-axes": "mind-ptir-unroll-axes",

@@ -23,7 +23,7 @@ from .control_ops import AtOp, ForOp, IfOp, PrepackOp, WhileOp
 from .definedness import check_defined
 from .liveness import Liveness, base, blocks_of, flows_of, is_same_part, is_whole, launch_ops, offset, unviewed, written
 from .memory_ops import AllocOp, Space
-from .ref import read_ref
+from .ref import Ref, read_ref
 
 
 def check_memory(func: FuncOp, live: Liveness | None = None) -> None:
@@ -87,11 +87,17 @@ def _may_overlap(a: SSAValue, b: SSAValue, live: Liveness) -> bool:
         begin, other = offset(a), offset(b)
         if begin is None or other is None:
             return True
-        x, y = read_ref(a.type).span, read_ref(b.type).span
-        return bool(x and y) and x.start + begin < y.stop + other and y.start + other < x.stop + begin
+        (first_a, end_a), (first_b, end_b) = (_bytes_of(read_ref(v.type)) for v in (a, b))
+        return first_a < end_a and first_b < end_b and first_a + begin < end_b + other and first_b + other < end_a + begin
     if _are_distinct(first, second) or not live.roots(a) & live.roots(b):
         return False
     return any(_may_meet(x, y, live) for x in _places(a, b) for y in _places(b, a))
+
+
+def _bytes_of(layout: Ref) -> tuple[int, int]:
+    """Return where its first and last elements begin and end, in bytes from its address."""
+    span, size = layout.span, layout.dtype.size
+    return span.start * size, span.stop * size
 
 
 def _may_meet(a: SSAValue, b: SSAValue, live: Liveness) -> bool:

@@ -40,12 +40,12 @@ def unviewed(value: SSAValue) -> SSAValue:
 
 
 def offset(value: SSAValue) -> int | None:
-    """Return the elements between the address of a value and that of its base; None where it moves with a loop."""
+    """Return the bytes between the address of a value and that of its base; None where it moves with a loop."""
     found = 0
     while isinstance(owner := value.owner, ViewOp | AtOp):
         if isinstance(owner, AtOp):
             return None
-        found += owner.word("offset", 0)
+        found += owner.word("offset", 0) * read_ref(value.type).dtype.size
         value = owner.source
     return found
 

@@ -189,7 +189,8 @@ class ViewOp(LaunchOp):
     """
     Another layout of what lies at an address, `offset` elements from it.
 
-    Every element of the view lies between the first and the last one of its source. The dtype may be another of the same size.
+    Every element of the view lies between the first and the last one of its source. The dtype may be another whose size divides
+    that of the source's elements, as that of the parts of complex numbers: `offset` counts elements of the view.
     """
 
     name = "launch.view"
@@ -203,14 +204,19 @@ class ViewOp(LaunchOp):
 
     def check_op(self) -> None:
         source, view, offset = read_ref(self.source.type), read_ref(self.res.type), self.word("offset", 0)
-        if source.dtype.size != view.dtype.size:
-            sizes = (str(source.dtype), str(view.dtype))
-            raise error("E2004", f"views {sizes[0]} as {sizes[1]}, expected one size", lhs=sizes[0], rhs=sizes[1])
-        reach = range(view.span.start + offset, view.span.stop + offset)
-        if view.count and not (source.span.start <= reach.start and reach.stop <= source.span.stop):
-            expected = f"all in {source.span.start} to {source.span.stop - 1}"
+        if source.dtype.size % view.dtype.size:
+            lhs, rhs = str(source.dtype), str(view.dtype)
+            message = f"views {lhs} as {rhs}, expected a dtype whose size divides {source.dtype.size} bytes"
+            raise error("E2004", message, lhs=lhs, rhs=rhs)
+        each = source.dtype.size // view.dtype.size
+        reach, room = (
+            range(view.span.start + offset, view.span.stop + offset),
+            (source.span.start * each, source.span.stop * each),
+        )
+        if view.count and not (room[0] <= reach.start and reach.stop <= room[1]):
+            expected = f"all in {room[0]} to {room[1] - 1}"
             message = f"reaches elements {reach.start} to {reach.stop - 1} of its source, expected {expected}"
-            raise error("E4012", message, dimension=0, bounds=(reach.start, reach.stop), extent=source.span.stop)
+            raise error("E4012", message, dimension=0, bounds=(reach.start, reach.stop), extent=room[1])
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

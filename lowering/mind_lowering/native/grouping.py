@@ -24,7 +24,7 @@ def is_elementwise(op: Operation) -> bool:
 
 def is_member(op: Operation) -> bool:
     """Return whether an op of a fusion is computed in its group; the others are views, or kernels of their own."""
-    return type(op) in _ELEMENTWISE or type(op) is ptir.ReduceOp
+    return type(op) in _ELEMENTWISE or type(op) in (ptir.ReduceOp, ptir.ComplexOp)
 
 
 def uncomputed_members(fusion: ptir.FusionOp, host: TargetInfo) -> str | None:
@@ -32,6 +32,8 @@ def uncomputed_members(fusion: ptir.FusionOp, host: TargetInfo) -> str | None:
     for inner in fusion.body.block.ops:
         if is_member(inner):
             assert isinstance(inner, PtirOp)
+            if isinstance(inner, ptir.ComplexOp):  # whose parts are written
+                continue
             if (reason := why_not(inner, host)) is not None:
                 return reason
     return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 from xdsl.ir import SSAValue
 
@@ -92,8 +93,15 @@ class Group(NativeStep):
         parts += [numbers[v] for v, _ in self.outputs]
         for op, _ in self.reductions:
             parts.append((numbers[op.x], frozenset(op.properties.items()), read_type(op.result.type).dtype))
-        parts += [layout(v) for v in self.views] + self.past()
+        parts += [layout(v) for v in self.views] + self.past() + sorted(self.joined)
         return tuple(parts)
+
+    @cached_property
+    def joined(self) -> set[int]:
+        """Return the outputs that are real parts of complex numbers whose imaginary parts are the next output."""
+        targets = [v for _, v in self.outputs]
+        pairs = enumerate(pairwise(targets))
+        return {k for k, (a, b) in pairs if (a.base, a.strides, a.offset + 1) == (b.base, b.strides, b.offset)}
 
     def past(self) -> list[bool]:
         """Return which results are written by non-temporal stores, when buffers have their places."""

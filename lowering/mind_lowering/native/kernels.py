@@ -31,6 +31,7 @@ from .extremes_gradient import expand_extremes_gradient, match_extremes_gradient
 from .fusions import expand_parts, in_body, match_parts
 from .grouping import uncomputed_members, why_not
 from .kernel_steps import Draw
+from .kernels_complex import COMPLEX
 from .kernels_fourier import FOURIER
 from .kernels_lookups import LOOKUPS
 from .kernels_matrices import MATRICES
@@ -154,6 +155,7 @@ PATTERNS: Sequence[KernelPattern] = (
     *SORTS,
     *MATRICES,
     *FOURIER,
+    *COMPLEX,
     *(row("random", op, _draw, not_produced) for op in (ptir.RngUniformOp, ptir.RngNormalOp)),
     *(row("quantized", op, _group, _why_not_quantized) for op in QUANTIZED),
 )
@@ -176,7 +178,7 @@ FALLBACK: dict[type[PtirOp], str] = {
     **dict.fromkeys((ptir.GatherWindowsOp, ptir.ScatterWindowsOp), "its dimension numbers are general"),
     ptir.RaggedDotOp: "sizes of groups are data; NumPy multiplies one group at a time",
     ptir.DigammaOp: "its code is too long for a kernel, and it is rare",
-    **dict.fromkeys(ptir.COMPLEX_OPS, "kernels do not support complex numbers"),
+    ptir.ConjOp: "it is planned without expansion",
     ptir.LayerNormOp: "loop nests, which it expands to, do not support its dtype",
 }
 """The ops that run as their NumPy kernels, and why."""

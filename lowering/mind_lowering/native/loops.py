@@ -47,6 +47,8 @@ class Nest(Places):
         self.inputs: list[Spot] = []
         self.outputs: list[Spot] = []
         self.totals: list[Spot] = []
+        self.joined: set[int] = set()
+        """The outputs that are written together with the next one, element by element."""
         self.past: set[int] = set()
         """By identity: the outputs that are written by non-temporal stores."""
 
@@ -76,6 +78,7 @@ class Nest(Places):
         every = self.spots(group.views, [identifier(v.name_hint or "v") for v in values])
         first, second = len(group.inputs), len(group.inputs) + len(group.outputs)
         self.inputs, self.outputs, self.totals = every[:first], every[first:second], every[second:]
+        self.joined = {k for k in group.joined if self.stride(self.outputs[k]) == 2}
         for spot in self.inputs:
             spot.shift = -sum(slide.low * (spot.strides[i] // slide.dilation) for i, (_, slide) in self.schedule.clips.items())
 
@@ -300,9 +303,13 @@ class Nest(Places):
     def put(self, targets: list[Place], starts: Sequence[str], every: list[Lanes], found: list[dict[SSAValue, str]]) -> None:
         """Write the results of some vectors."""
         for start, lanes, values in zip(starts, every, found, strict=True):
-            for target, (value, _) in zip(targets, self.group.outputs, strict=True):
+            results = [values[value] for value, _ in self.group.outputs]
+            for k, (target, result) in enumerate(zip(targets, results, strict=True)):
                 lanes.streamed = id(target.spot) in self.past
-                self.write(target, start, lanes, values[value])
+                if k in self.joined:
+                    self.write_pair(targets[k : k + 2], start, lanes, results[k : k + 2])
+                elif k - 1 not in self.joined:
+                    self.write(target, start, lanes, result)
             lanes.streamed = False
 
     def point(self, sources: list[Place], index: str, lanes: Lanes) -> dict[SSAValue, str]:

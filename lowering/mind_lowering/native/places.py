@@ -179,7 +179,7 @@ class Places:
         first = self.f.add(place.index, self.f.mul(index, stride))
         last = self.f.add(first, str(((lanes.counted or lanes.width) - 1) * stride))
         for at in (first, last):
-            beyond = one.compare("icmp uge", "i64", self.f.add(at, str(view.offset)), str(view.base.count))
+            beyond = one.compare("icmp uge", "i64", self.f.add(at, str(view.offset)), str(view.room))
             fail_where(one, self.sites, beyond, Failure.OUTSIDE, None, [("i64", at, True)])
 
     def guard_each(self, place: Place, offsets: str, lanes: Lanes) -> None:
@@ -189,7 +189,7 @@ class Places:
             return
         start = lanes.splat("i64", self.f.add(place.index, str(view.offset)))
         at = lanes.binary("add", "i64", start, offsets)
-        beyond = lanes.compare("icmp uge", "i64", at, lanes.number("i64", view.base.count))
+        beyond = lanes.compare("icmp uge", "i64", at, lanes.number("i64", view.room))
         fail_where(lanes, self.sites, beyond, Failure.OUTSIDE, None, [("i64", at, True)])
 
     def offsets(self, place: Place, index: str, lanes: Lanes, start: str = "0") -> str:
@@ -208,3 +208,19 @@ class Places:
         assert not place.along, "places of results do not differ from lane to lane"
         self.guard(place, index, lanes)
         lanes.store(place.spot.view.dtype, value, place.text, self.f.mul(index, stride), stride)
+
+    def write_pair(self, places: Sequence[Place], index: str, lanes: Lanes, values: Sequence[str]) -> None:
+        """Put two outputs where they belong, whose elements take turns in memory."""
+        first, width = places[0], lanes.width
+        if width == 1:
+            for place, value in zip(places, values, strict=True):
+                self.write(place, index, lanes, value)
+            return
+        for place in places:
+            self.guard(place, index, lanes)
+        dtype, count = first.spot.view.dtype, 2 * lanes.counted
+        order = ", ".join(f"i32 {lane // 2 + lane % 2 * width}" for lane in range(2 * width))
+        pair = ", ".join(f"{lanes.type(dtype)} {value}" for value in values)
+        both = lanes.op(f"shufflevector {pair}, <{2 * width} x i32> <{order}>")
+        wide = Lanes(self.f, self.host, 2 * width, ones(2 * width, count) if count else None, counted=count)
+        wide.store(dtype, both, first.text, self.f.mul(index, 2), 1)

@@ -29,6 +29,7 @@ from ..launch.kernel_body import body_of_op
 from ..launch.kernel_patterns import Choice, Rejections
 from ..launch.memory_ops import AllocOp, ViewOp
 from ..launch.ref import ref
+from .complex_parts import complex_parts
 from .concats import concat_of, parts
 from .demanded import Demanded
 from .grouping import group_name
@@ -243,7 +244,7 @@ class NativePlan(Values, ABC):
     def _group(self, ops: Sequence[PtirOp], results: Sequence[SSAValue]) -> None:
         made = {r for op in ops for r in op.results}
         made_by: set[Operation] = set(ops)
-        inner = [op for op in ops if not isinstance(op, ptir.ReduceOp)]
+        inner = [op for op in ops if not isinstance(op, ptir.ReduceOp | ptir.ComplexOp)]
         group = Group(group_name(ops, results), self.group_shape(ops[0]), ops=list(inner))
         for op in ops:
             for value in op.operands:
@@ -252,6 +253,8 @@ class NativePlan(Values, ABC):
         for value in results:
             if isinstance(value.owner, ptir.ReduceOp):
                 group.reductions.append((value.owner, self.target(value)))
+            elif isinstance(value.owner, ptir.ComplexOp):
+                group.outputs += zip(value.owner.operands, complex_parts(self.target(value)), strict=True)
             else:
                 group.outputs.append((value, self._result(value, made_by)))
         for part in self._in_parts(group):

@@ -24,7 +24,7 @@ from xdsl.utils.target import Target
 
 from mind_dialect.errors import error
 from mind_dialect.program import functions
-from mind_dialect.ptir import FusionOp, PtirOp
+from mind_dialect.ptir import ComplexOp, FusionOp, PtirOp
 from mind_dialect.ptir.types import read_type
 from mind_passes.fusion.convolve_patches import convolve_patches
 from mind_passes.fusion.defuse import defuse
@@ -38,6 +38,7 @@ from mind_passes.fusion.select_scatters import select_scatters
 from mind_passes.fusion.tile_batch import tile_batch
 from mind_passes.fusion.unroll_axes import unroll_axes
 from mind_passes.fusion.wrap import is_pointwise_or_reduction
+from mind_passes.ptir.expand_complex import expand_complex
 from mind_passes.ptir.failing import forget_origins, mark_failing, unmark
 from mind_passes.ptir.recognize import recognize
 from mind_passes.staged import Stage, StagedPass
@@ -112,6 +113,7 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-ptir-defuse", lambda module: defuse(module, only=lambda op: not is_extremes_gradient(op, host))),
         Stage("mind-drop-barriers", drop_barriers),
         Stage("mind-ptir-optimize", optimize_marked),
+        Stage("mind-ptir-expand-complex", simplified(expand_complex)),
         Stage("mind-ptir-select-scatters", select_scatters),
         Stage("mind-recognize-convolutions", simplified(lambda module: recognize(module, ("convolution",)))),
         Stage("mind-ptir-convolve-patches", simplified(lambda module: convolve_patches(module, computes))),
@@ -120,7 +122,7 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-ptir-unroll-axes", simplified(unroll_axes)),
         Stage("mind-recognize-attention", lambda module: find_attention(module, host)),
         Stage("mind-ptir-tile-batch", simplified(lambda module: tile_batch(module, lambda op: has_kernel(op, host)))),
-        Stage("mind-ptir-fuse", fuse),
+        Stage("mind-ptir-fuse", lambda module: fuse(module, (ComplexOp,))),
         Stage("mind-ptir-fuse-convolutions", fuse_convolutions),
         Stage("mind-ptir-form-rows", form_row_kernels),
         Stage("mind-ptir-rematerialize", rematerialize_large),

@@ -60,11 +60,11 @@ class _Walk:
         self.lines.along = self.loops.order[0] if self.loops.order else None
 
     def _is_crossed(self) -> bool:
-        """Return whether lanes run across lines that are consecutive in memory."""
+        """Return whether lanes run across lines that are consecutive in memory, or every other element of it."""
         loops = self.loops
         if loops.along is None or not loops.order or loops.width == 1:
             return False
-        consecutive = all(s == 1 for s in loops.axes[loops.order[0]].strides)
+        consecutive = all(s in (1, 2) for s in loops.axes[loops.order[0]].strides)
         return consecutive and any(s not in (0, 1) for s in loops.axes[loops.along].strides)
 
     def _narrow(self) -> None:

@@ -132,8 +132,14 @@ class View:
     @property
     def is_whole(self) -> bool:
         """Return whether it is all of a buffer, in order."""
-        whole = isinstance(self.base, Buffer) and self.offset == 0 and self.count == self.base.count
+        whole = isinstance(self.base, Buffer) and self.offset == 0 and self.count * self.dtype.size == self.base.bytes
         return whole and self.is_dense and not self.lookups
+
+    @property
+    def room(self) -> int:
+        """Return the number of elements of its dtype that its buffer holds."""
+        assert isinstance(self.base, Buffer), "in memory"
+        return self.base.bytes // self.dtype.size
 
     @property
     def is_dense(self) -> bool:

@@ -7,6 +7,7 @@ as that allows, so the result is one for each program. Fusions that are there st
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -16,19 +17,24 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import BroadcastToOp, DotGeneralOp, FusionOp
+from mind_dialect.ptir import FUSIBLE, TARGETED, BroadcastToOp, DotGeneralOp, FusionOp
 
 from ..ptir.dead_ops import holders, replace_values
 from ..ptir.patterns.matching import fusion
 from .grouping import Group, Grouping
 
 
-def fuse(root: Operation) -> bool:
-    """Form fusions of the verified ops inside `root`; whether there were any to form."""
+def fuse(root: Operation, targeted: Collection[type[Operation]] = ()) -> bool:
+    """
+    Form fusions of the verified ops inside `root`; whether there were any to form.
+
+    `targeted` are the elementwise ops of `TARGETED` that kernels of the target compute.
+    """
     became: dict[SSAValue, SSAValue] = {}
     kept = holders(root)
+    parts = {**FUSIBLE, **{cls: TARGETED[cls] for cls in targeted}}
     for block in _blocks(root):
-        _fuse_block(Grouping.of(block, kept), became)
+        _fuse_block(Grouping.of(block, kept, parts), became)
     return replace_values(root, became)
 
 

@@ -13,13 +13,13 @@ Broadcasts of what is outside, and constants of one element, are in no group; ea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import FUSIBLE, DotGeneralOp, ReduceOp
+from mind_dialect.ptir import FUSIBLE, ComplexOp, DotGeneralOp, ReduceOp
 from mind_dialect.ptir_shapes import UNKNOWN, Dims
 
 from ..ptir.building import spec_of, stays
@@ -76,6 +76,8 @@ class Grouping:
 
     block: Block
     kept: set[Operation]
+    parts: Mapping[type[Operation], str] = field(default_factory=lambda: FUSIBLE)
+    """The ops that groups may hold, by the part that they play there."""
     group: dict[Operation, Group] = field(default_factory=dict[Operation, Group])
     needs: dict[Operation, list[Operation]] = field(default_factory=dict[Operation, list[Operation]])
     place: dict[Operation, int] = field(default_factory=dict[Operation, int])
@@ -83,9 +85,9 @@ class Grouping:
     """The places that each op runs over, see `_shape`."""
 
     @staticmethod
-    def of(block: Block, kept: set[Operation]) -> Grouping:
+    def of(block: Block, kept: set[Operation], parts: Mapping[type[Operation], str] = FUSIBLE) -> Grouping:
         """Group the ops of a verified block."""
-        found = Grouping(block, kept)
+        found = Grouping(block, kept, parts)
         found._place()
         found._sink()
         found._sink()
@@ -113,7 +115,7 @@ class Grouping:
         """The least level at which a view can be used."""
         effect: Operation | None = None
         for i, op in enumerate(self.block.ops):
-            self.place[op], self.shapes[op] = i, _shape(op)
+            self.place[op], self.shapes[op] = i, _shape(op, self.parts)
             needs = self.needs[op] = self._needed(op)
             if op in self.kept:  # in the order in which they stand
                 needs += [] if effect is None else [effect]
@@ -140,7 +142,7 @@ class Grouping:
 
     def joins(self, maker: Operation, user: Operation) -> bool:
         """Return whether what `maker` gives can stay within a group that `user` is in too: each place uses its own place only."""
-        if isinstance(maker, ReduceOp) or isinstance(user, DotGeneralOp) or maker not in self.group:
+        if isinstance(maker, ReduceOp | ComplexOp) or isinstance(user, DotGeneralOp) or maker not in self.group:
             return False
         shape = self.shapes[maker]
         return shape is not None and shape == self.shapes[user]
@@ -208,9 +210,9 @@ def _level(group: Group) -> int:
     return group.level
 
 
-def _shape(op: Operation) -> Dims | None:
+def _shape(op: Operation, parts: Mapping[type[Operation], str]) -> Dims | None:
     """The places that `op` runs over, if it can be in a group; of a reduction those it reads, of a product those it makes."""
-    part = FUSIBLE.get(type(op))
+    part = parts.get(type(op))
     if part in (None, "view"):
         return None
     shape = spec_of(op.operands[0] if part == "reduction" else op.results[0]).shape

@@ -138,7 +138,7 @@ def layers(rows: int, width: int, dtype: str = "f32") -> ModuleOp:
         (1 << 15, 128, "f64", 8),
         (1 << 12, 128, "f32", 0),  # 2 MB between two layers
         (1 << 10, 4096, "f32", 0),  # more weights than values
-        (1 << 15, 128, "cf64", 0),  # no kernels
+        (1 << 15, 128, "fp8_e5m2", 0),  # no kernels
         (32771, 128, "f32", 0),  # a prime number
     ],
 )

@@ -399,5 +399,5 @@ class _ConvolutionTileBody:
         one = Lanes(self.f, self.host, 1)
         assert isinstance(view.base, Buffer), "operands have memory"
         for at in places:
-            beyond = one.compare("icmp uge", "i64", self.f.add(at, str(view.offset)), str(view.base.count))
+            beyond = one.compare("icmp uge", "i64", self.f.add(at, str(view.offset)), str(view.room))
             fail_where(one, self.sites, beyond, Failure.OUTSIDE, None, [("i64", at, True)])

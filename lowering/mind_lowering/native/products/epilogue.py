@@ -150,7 +150,7 @@ class ResultPlace:
         count = lanes.mask.count("true") if lanes.mask is not None else lanes.width
         one = Lanes(f, lanes.host, 1)
         for at in (index, f.add(index, str((count - 1) * stride))):
-            beyond = one.compare("icmp uge", "i64", f.add(at, str(view.offset)), str(view.base.count))
+            beyond = one.compare("icmp uge", "i64", f.add(at, str(view.offset)), str(view.room))
             f.leave(beyond, _noted(f, at))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from mind_dialect import ptir
 
 from ..building import Rule
-from . import casts, constants, contraction, elementwise, integers, pads, slices, structural
+from . import casts, complex_parts, constants, contraction, elementwise, integers, pads, slices, structural
 
 RULES: dict[type[ptir.PtirOp], tuple[Rule, ...]] = {
     ptir.NegOp: (elementwise.neg_neg,),
@@ -81,6 +81,11 @@ RULES: dict[type[ptir.PtirOp], tuple[Rule, ...]] = {
     ptir.ShiftLeftOp: (elementwise.shift_nothing,),
     ptir.ShiftRightArithmeticOp: (elementwise.shift_nothing,),
     ptir.ShiftRightLogicalOp: (elementwise.shift_nothing,),
+    **dict.fromkeys(
+        (ptir.RealOp, ptir.ImagOp), (complex_parts.part_of_complex, complex_parts.part_of_conj, complex_parts.part_of_cast)
+    ),
+    ptir.ComplexOp: (complex_parts.complex_of_parts,),
+    ptir.ConjOp: (complex_parts.conj_of_conj, complex_parts.conj_of_complex),
     ptir.ReverseOp: (structural.reverse_nothing, structural.reverse_of_reverse),
     ptir.StridedSliceOp: (structural.slice_of_unit_stride,),
     ptir.DimensionSizeOp: (constants.dimension_size_of_static,),

@@ -128,7 +128,17 @@ func.func @view_as_another_size(%x: tensor<4xf32>) {
   %1 = launch.view %0 : memref<4xf32> to memref<4xf64>
   launch.return
 }
-// CHECK: error[E2004]: launch.view: views f32 as f64, expected one size
+// CHECK: error[E2004]: launch.view: views f32 as f64, expected a dtype whose size divides 4 bytes
+
+// -----
+
+func.func @imaginary_parts_outside(%x: tensor<4xcomplex<f32>>) {
+  %0 = launch.alloc input 0 : memref<4xcomplex<f32>>
+  %1 = launch.view %0 offset 1 : memref<4xcomplex<f32>> to memref<4xf32, strided<[2]>>
+  %2 = launch.view %0 offset 2 : memref<4xcomplex<f32>> to memref<4xf32, strided<[2]>>
+  launch.return
+}
+// CHECK: error[E4012]: launch.view: reaches elements 2 to 8 of its source, expected all in 0 to 7
 
 // -----
 

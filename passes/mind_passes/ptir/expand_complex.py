@@ -1,0 +1,232 @@
+"""
+Complex numbers as their parts, for targets whose kernels compute real ones.
+
+    %z = ptir.mul %x, %y          =>  %a, %b = the parts of %x;  %c, %d = those of %y
+                                      %z = ptir.complex (%a %c - %b %d), (%a %d + %b %c)
+
+Each op reads the parts of its operands and joins those of its result, so that between two such ops nothing is joined. What stays
+on the way (Fourier transforms, loops, calls, functions without a rule) reads and gives whole numbers. Numbers are those of the
+kernels of the `numpy` target, but for the last digits of functions and of sums of products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import BytesAttr, ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from mind_dialect import ptir, register
+from mind_dialect.dominance import walk
+from mind_dialect.op import value_of
+from mind_dialect.ptir import PtirLiteralAttr, PtirOp
+from mind_dialect.ptir.types import CF32, CF64, F32, I1, Kind, part_of, read_type
+
+from ..widen import with_dtypes
+from . import complex_functions as functions
+from . import construct as make
+from .building import new_ops
+from .complex_functions import Parts
+from .construct import Value
+from .dead_ops import replace_values
+from .expand_narrow import MOVES
+from .vector_products import product_of_vectors
+
+Read: TypeAlias = Callable[[SSAValue], Parts]
+"""The parts of a value."""
+
+PART_TYPES: Mapping[Attribute, Attribute] = {d.type: part_of(d).type for d in (CF32, CF64)}
+
+
+def _each_part(op: PtirOp, read: Read) -> Parts:
+    """Of what is linear, and of what moves numbers: the op on the real parts, and on the imaginary ones."""
+    every = [read(v) if is_complex(v) else (v, v) for v in op.operands]
+    return _clone(op, [real for real, _ in every], 0), _clone(op, [imag for _, imag in every], 1)
+
+
+def _clone(op: PtirOp, operands: list[Value], which: int = 0) -> Value:
+    """The op on parts of its operands, `which` of them, with parts of its literals and results."""
+    values = {name: _part_of_attribute(a, which) for name, a in op.properties.items()}
+    results = [with_dtypes(v.type, PART_TYPES) for v in op.results]
+    return type(op).create(operands=[value_of(v) for v in operands], properties=values, result_types=results)
+
+
+def _part_of_attribute(attribute: Attribute, which: int) -> Attribute:
+    """Return a dtype as that of parts, and the parts of literals."""
+    if not isinstance(attribute, PtirLiteralAttr) or attribute.spec[0].kind is not Kind.COMPLEX:
+        return with_dtypes(attribute, PART_TYPES)
+    dtype, shape = attribute.spec
+    part = part_of(dtype)
+    every = memoryview(attribute.data.data).cast("f" if part is F32 else "d")
+    return PtirLiteralAttr(make.typed(part, shape), BytesAttr(every[which::2].tobytes()))
+
+
+def _of(function: Callable[..., Parts | Value]) -> Callable[[PtirOp, Read], Parts | Value]:
+    return lambda op, read: function(*(read(v) for v in op.operands))
+
+
+def _joined(op: ptir.ComplexOp, read: Read) -> Parts:
+    return op.lhs, op.rhs
+
+
+def _dot(op: ptir.DotGeneralOp, read: Read) -> Parts:
+    """Four products of real numbers; of vectors elementwise products that are summed, so that each number is read once."""
+    x, y = (read(v) for v in op.operands)
+    found = product_of_vectors(op, x, y)
+    return functions.product(x, y, lambda a, b: _clone(op, [a, b])) if found is None else found
+
+
+def _compare(op: ptir.CompareOp, read: Read) -> Value:
+    """Equal if both parts are."""
+    (a, b), (c, d) = (read(v) for v in op.operands)
+    kind: str = op.values()["kind"]
+    both = ptir.AndOp if kind == "equal" else ptir.OrOp
+    return make.elementwise(both, make.compare(kind, a, c), make.compare(kind, b, d), dtype=I1)
+
+
+def _cast(op: ptir.CastOp, read: Read) -> Parts:
+    """Of real numbers the number and 0."""
+    part = part_of(op.result_spec().dtype)
+    if not is_complex(op.x):
+        number = make.cast(op.x, part)
+        return number, make.full(0, number)
+    a, b = read(op.x)
+    return make.cast(a, part), make.cast(b, part)
+
+
+EXPANSIONS: Mapping[type[PtirOp], Callable[..., Parts | Value]] = {
+    **dict.fromkeys((ptir.AddOp, ptir.SubOp, ptir.NegOp, ptir.SelectOp, ptir.ReduceOp, ptir.CumulativeSumOp), _each_part),
+    **dict.fromkeys((ptir.ScatterAddOp, ptir.ScatterReduceOp, ptir.SegmentReduceOp, ptir.ReduceWindowOp), _each_part),
+    ptir.ComplexOp: _joined,
+    ptir.RealOp: _of(functions.real),
+    ptir.ImagOp: _of(functions.imag),
+    ptir.ConjOp: _of(functions.conj),
+    ptir.CastOp: _cast,
+    ptir.CompareOp: _compare,
+    ptir.MulOp: _of(functions.product),
+    ptir.DotGeneralOp: _dot,
+    ptir.DivOp: _of(functions.quotient),
+    ptir.ReciprocalOp: _of(functions.reciprocal),
+    ptir.AbsOp: _of(functions.magnitude),
+    ptir.SignOp: _of(functions.sign),
+    ptir.ExpOp: _of(functions.exp),
+    ptir.LogOp: _of(functions.logarithm),
+    ptir.SqrtOp: _of(functions.root),
+    ptir.RsqrtOp: _of(functions.reciprocal_root),
+}
+"""Of each op on complex numbers that has a rule: its results from parts."""
+
+_FUNCTION = "its rule would be long, and it is rare"
+_PRODUCTS = "products of several numbers, and convolutions, are rare"
+_WHOLE = "it takes numbers as they lie in memory"
+LEFT: Mapping[type[PtirOp], str] = {
+    **dict.fromkeys((ptir.TanhOp, ptir.SinOp, ptir.CosOp, ptir.LogisticOp, ptir.Expm1Op, ptir.Log1pOp, ptir.PowOp), _FUNCTION),
+    **dict.fromkeys((ptir.CumulativeOp, ptir.ConvolutionOp, ptir.RaggedDotOp, ptir.ScatterWindowsOp), _PRODUCTS),
+    **dict.fromkeys((ptir.FftOp, ptir.CustomCallOp, ptir.ConstantOp), _WHOLE),
+    **dict.fromkeys((ptir.CondOp, ptir.WhileOp, ptir.ScanOp, ptir.FusionOp, ptir.YieldOp), "the ops in its regions are expanded"),
+}
+"""The ops on complex numbers that stay, and why."""
+
+
+def is_complex(value: SSAValue) -> bool:
+    """Return whether a value is complex numbers."""
+    return read_type(value.type).dtype.kind is Kind.COMPLEX
+
+
+def expand_complex(module: Operation) -> bool:
+    """Compute with complex numbers of static shape by their parts; return whether there was something to change."""
+    ops = [op for op in walk(module) if isinstance(op, PtirOp) and _is_concerned(op)]
+    expanded = _chosen(ops)
+    expansion = _ComplexExpansion()
+    for op in ops:
+        if op in expanded:
+            expansion.expand(op)
+    return replace_values(module, expansion.became)
+
+
+def _is_concerned(op: PtirOp) -> bool:
+    values = (*op.operands, *op.results)
+    return any(map(is_complex, values)) and all(read_type(v.type).is_static for v in values)
+
+
+def _chosen(ops: list[PtirOp]) -> set[Operation]:
+    """Return the ops that have a rule, and those that move results of such ops to such ops alone."""
+    ruled: set[Operation] = {op for op in ops if _has_rule(op)}
+    found = set(ruled)
+    for op in reversed(ops):  # users first
+        if _moves(op) and all(use.operation in found for use in op.results[0].uses):
+            found.add(op)
+    for op in ops:
+        if op not in ruled and not any(v.owner in found for v in op.operands if is_complex(v)):
+            found.discard(op)
+    return found
+
+
+def _moves(op: PtirOp) -> bool:
+    return type(op) in MOVES and is_complex(op.results[0])
+
+
+def _has_rule(op: PtirOp) -> bool:
+    """Return whether an op has a rule: products of several numbers have none, nor what accumulates in another kind of dtype."""
+    if isinstance(op, ptir.AccumulatingOp) and not (is_complex(op.operands[0]) and is_complex(op.results[0])):
+        return False
+    return type(op) in EXPANSIONS and op.values().get("kind") != "prod"
+
+
+class _ComplexExpansion:
+    """The parts of what was expanded so far, and what stands for each value."""
+
+    def __init__(self) -> None:
+        self.parts: dict[SSAValue, Parts] = {}
+        self.became: dict[SSAValue, SSAValue] = {}
+
+    def read(self, value: SSAValue) -> Parts:
+        """Return the parts of a value: those that it was joined from, or new ones."""
+        if value in self.parts:
+            return self.parts[value]
+        if isinstance(value.owner, ptir.ConstantOp):
+            return _clone(value.owner, [], 0), _clone(value.owner, [], 1)
+        dtype, shape = make.spec(value)
+        type = make.typed(part_of(dtype), shape)
+        return make.make(ptir.RealOp, value, type=type), make.make(ptir.ImagOp, value, type=type)
+
+    def expand(self, op: PtirOp) -> None:
+        """Put the expansion of an op before it."""
+        rule = EXPANSIONS[type(op)] if _has_rule(op) else _each_part
+        (old,), found = op.results, rule(op, self.read)
+        if isinstance(found, tuple):
+            real, imag = (self._placed(op, part, name) for part, name in zip(found, ("re", "im"), strict=True))
+            self.parts[old] = real, imag
+            if isinstance(op, ptir.ComplexOp):
+                return
+            found = make.make(ptir.ComplexOp, real, imag, type=old.type)
+        new = self._placed(op, found)
+        new.name_hint = new.name_hint or old.name_hint
+        self.became[old] = self.became.get(new, new)
+
+    def _placed(self, op: PtirOp, value: Value, name: str = "") -> SSAValue:
+        """Insert what is new before an op; a part is called after its result."""
+        new, block = value_of(value), op.parent
+        assert isinstance(block, Block)
+        if isinstance(new.owner, Operation) and new.owner.parent is None:
+            for inner in new_ops(new.owner):
+                inner.location = op.location
+                block.insert_op_before(inner, op)
+            if name and (hint := op.results[0].name_hint):
+                new.name_hint = f"{hint}.{name}"
+        return new
+
+
+@dataclass(frozen=True)
+class PtirExpandComplexPass(ModulePass):
+    """Compute with complex numbers by their parts, where there is a rule."""
+
+    name = "mind-ptir-expand-complex"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        expand_complex(op)

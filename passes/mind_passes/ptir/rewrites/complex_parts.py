@@ -1,0 +1,60 @@
+"""Rewrites of complex numbers and their parts. Each part is what it was, to the last bit."""
+
+from __future__ import annotations
+
+from mind_dialect import ptir
+from mind_dialect.ptir.types import Kind, part_of
+
+from ..building import Found, fill, in_place_of, spec_of
+
+PartOp = ptir.RealOp | ptir.ImagOp
+
+
+def part_of_complex(op: PartOp) -> Found:
+    """`real(complex(a, b)) = a`, `imag(complex(a, b)) = b`. Always."""
+    whole = op.x.owner
+    if not isinstance(whole, ptir.ComplexOp):
+        return None
+    return whole.lhs if isinstance(op, ptir.RealOp) else whole.rhs
+
+
+def part_of_conj(op: PartOp) -> Found:
+    """`real(conj(z)) = real(z)`, `imag(conj(z)) = -imag(z)`. Always."""
+    inner = op.x.owner
+    if not isinstance(inner, ptir.ConjOp):
+        return None
+    part = in_place_of(op, type(op), inner.x)
+    return part if isinstance(op, ptir.RealOp) else in_place_of(op, ptir.NegOp, part.result)
+
+
+def part_of_cast(op: PartOp) -> Found:
+    """`real(cast(x)) = cast(x)`, `imag(cast(x)) = 0`, of real numbers that become complex."""
+    inner = op.x.owner
+    if not isinstance(inner, ptir.CastOp) or spec_of(inner.x).dtype.kind is Kind.COMPLEX:
+        return None
+    dtype, shape = spec_of(op.result)
+    if isinstance(op, ptir.RealOp):
+        return in_place_of(op, ptir.CastOp, inner.x, dtype=dtype)
+    sizes = tuple(n for n in shape if isinstance(n, int))
+    return fill(op, part_of(dtype), sizes, 0.0) if len(sizes) == len(shape) else None
+
+
+def complex_of_parts(op: ptir.ComplexOp) -> Found:
+    """`complex(real(z), imag(z)) = z`. Always."""
+    real, imag = op.lhs.owner, op.rhs.owner
+    if isinstance(real, ptir.RealOp) and isinstance(imag, ptir.ImagOp) and real.x is imag.x:
+        return real.x
+    return None
+
+
+def conj_of_conj(op: ptir.ConjOp) -> Found:
+    """`conj(conj(z)) = z`. Always."""
+    return op.x.owner.x if isinstance(op.x.owner, ptir.ConjOp) else None
+
+
+def conj_of_complex(op: ptir.ConjOp) -> Found:
+    """`conj(complex(a, b)) = complex(a, -b)`. Always."""
+    whole = op.x.owner
+    if not isinstance(whole, ptir.ComplexOp):
+        return None
+    return in_place_of(op, ptir.ComplexOp, whole.lhs, in_place_of(op, ptir.NegOp, whole.rhs, type=whole.rhs.type).result)
