@@ -79,7 +79,7 @@ BINARY: dict[str, ScalarFunction] = {
     "shift_left": ScalarFunction(INTEGERS, "left_shift", stablehlo="shift_left"),
     "shift_right_arithmetic": ScalarFunction(INTEGERS, stablehlo="shift_right_arithmetic"),
     "shift_right_logical": ScalarFunction(INTEGERS, stablehlo="shift_right_logical"),
-    "atan2": ScalarFunction(FLOATS, "arctan2", stablehlo="atan2", library=True),
+    "atan2": ScalarFunction(FLOATS, "arctan2", stablehlo="atan2", instructions=34),
 }
 SCALARS: dict[str, ScalarFunction] = {**UNARY, **BINARY}
 """By opcode."""

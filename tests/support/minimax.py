@@ -96,11 +96,21 @@ def log_of_one_plus_after_square(degree: int, kind: str, low: float, high: float
     return fitted(q, lambda r: max(r * r, mp.mpf("1e-6")), low, high, range(degree + 1), kind)
 
 
+def odd(f: Function, third: mp.mpf, square: float, degree: int, kind: str) -> tuple[list[float], float]:
+    """`q` in `f r = r + r^3 q(r^2)`, where `r^2` is up to `square`, and `third` the factor of `r^3`."""
+    q = near_zero(lambda z: (f(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, third)
+    weight = lambda z: z * mp.sqrt(z) / f(mp.sqrt(z)) if z > 1e-4 else mp.mpf("1e-4")  # noqa: E731
+    return fitted(q, weight, 0, square, range(degree + 1), kind)
+
+
 def sine(degree: int, kind: str) -> tuple[list[float], float]:
-    """`q` in `sin r = r + r^3 q(r^2)`, `r` within half of pi."""
-    q = near_zero(lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, -mp.mpf(1) / 6)
-    weight = lambda z: z * mp.sqrt(z) / mp.sin(mp.sqrt(z)) if z > 1e-4 else mp.mpf("1e-4")  # noqa: E731
-    return fitted(q, weight, 0, 2.4675, range(degree + 1), kind)
+    """The sine of what is within half of pi."""
+    return odd(mp.sin, -mp.mpf(1) / 6, 2.4675, degree, kind)
+
+
+def arc_tangent(degree: int, kind: str) -> tuple[list[float], float]:
+    """The arc tangent of what is at most a half."""
+    return odd(mp.atan, -mp.mpf(1) / 3, 0.25, degree, kind)
 
 
 def pieces(f: Function, step: float, degree: int, kind: str, slope: float | None, steep: bool = False) -> list[list[float]]:
@@ -196,6 +206,8 @@ NUMBERS: dict[str, Callable[[], object]] = {
     "PI_WORD": lambda: int(mp.floor(mp.pi * 2**62)),
     "PI_F32": lambda: parts(mp.pi, F32, 3),
     "PI_F64": lambda: parts(mp.pi, F64, 3),
+    "THREE_QUARTERS_PI_F32": lambda: parts(3 * mp.pi / 4, F32, 2),
+    "THREE_QUARTERS_PI_F64": lambda: parts(3 * mp.pi / 4, F64, 2),
     "EXP_F32": lambda: exponential(4, F32)[0],
     "EXP_F64": lambda: exponential(9, F64)[0],
     "EXP2_F64_OF_F32": lambda: fitted(lambda r: mp.mpf(2) ** r, lambda r: 1, -0.5, 0.5, range(7), F64, [1.0])[0],
@@ -207,6 +219,8 @@ NUMBERS: dict[str, Callable[[], object]] = {
     "LOG_F64_PRECISE": lambda: log_of_one_plus_after_square(9, F64, -1 / 32, 1 / 16)[0],
     "SIN_F32": lambda: sine(3, F32)[0],
     "SIN_F64": lambda: sine(7, F64)[0],
+    "ATAN_F32": lambda: arc_tangent(4, F32)[0],
+    "ATAN_F64": lambda: arc_tangent(11, F64)[0],
     "LOG_FACTORS_F32": lambda: log_rows(F32)[0],
     "LOG_TERMS_F32": lambda: log_rows(F32)[1],
     "LOG_FACTORS_F64": lambda: log_rows(F64)[0],

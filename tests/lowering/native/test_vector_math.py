@@ -96,6 +96,7 @@ EXACT = {
     "erf_inv": _erf_inv,
     "sin": np.sin,
     "cos": np.cos,
+    "atan2": np.arctan2,
     "pow": np.power,
     "expm1": np.expm1,
     "log1p": np.log1p,
@@ -145,7 +146,7 @@ def samples(type: str) -> np.ndarray:
 
 @cache
 def pairs(type: str) -> tuple[np.ndarray, np.ndarray]:
-    """Operands of pow: all specials with each other, random patterns, and those whose result is a float, up to the ends."""
+    """All specials with each other, random patterns, pairs near 1, and those whose power is a float, up to the ends."""
     dtype, rng, reach = vm.TYPES[type], np.random.default_rng(8), 104 if type == "float" else 745
     x, y = (v.ravel() for v in np.meshgrid(specials(type), specials(type)))
     near_one = 1 + rng.standard_normal(60_000) * 2.0 ** rng.integers(-24, -1, 60_000)
@@ -154,7 +155,10 @@ def pairs(type: str) -> tuple[np.ndarray, np.ndarray]:
         exponents = (rng.uniform(-1, 1, bases.size) * reach / np.log(bases.astype(np.float64))).astype(dtype)
     mixed = rng.permutation(samples(type))
     whole = np.round(exponents[:2000])
-    return np.concatenate([x, bases, -bases[:2000], mixed]), np.concatenate([y, exponents, whole, samples(type)])
+    near = rng.standard_normal((2, 60_000)).astype(dtype)
+    return np.concatenate([x, bases, -bases[:2000], mixed, near[0]]), np.concatenate(
+        [y, exponents, whole, samples(type), near[1]]
+    )
 
 
 def operands(opcode: str, type: str) -> tuple[np.ndarray, ...]:
@@ -170,7 +174,7 @@ def expected(opcode: str, type: str) -> np.ndarray:
 
 @pytest.mark.quick
 def test_a_maker_for_every_function_an_oracle_and_bounds():
-    wanted = {"exp", "log", "tanh", "erf", "erf_inv", "sin", "cos", "pow", "logistic", "expm1", "log1p"}
+    wanted = {"exp", "log", "tanh", "erf", "erf_inv", "sin", "cos", "atan2", "pow", "logistic", "expm1", "log1p"}
     assert set(MATH) == wanted | {NOT_ABOVE_ONE} == set(EXACT) == set(BOUNDS)
     assert not BY_LIBRARY & set(MATH), "a function that is both ours and the C library's"
     assert wanted <= {op.OPCODE for op in EMITTERS}

@@ -7,10 +7,11 @@ the result.
     reals.py            arithmetic whose roundings are known, polynomials, tables, scaling by powers of two
     exponentials.py     exp, expm1, logistic, tanh (f64)     logarithms.py   log, log1p          bounded.py   tanh (f32), erf
     trigonometric.py    sin, cos                             powers.py       pow                 inverse.py        erf_inv
+    angles.py           atan2
     coefficients.py     numbers
 
 Errors are at most 2 units in the last place in f32, 3 in f64 (pow in f64 and erf_inv: 4), for all operands; results do not depend
-on the number of lanes. `fmod`, `atan2`, `cbrt` and `lgamma` are left to the C library, by functions of the module,
+on the number of lanes. `fmod`, `cbrt` and `lgamma` are left to the C library, by functions of the module,
 `@mind.fmod.v8f64` for example, made on first use.
 """
 
@@ -22,7 +23,7 @@ from mind_dialect.ptir.scalars import SCALARS
 
 from ..ir import suffix, symbol
 from ..lanes import Lanes
-from . import bounded, exponentials, inverse, logarithms, powers, trigonometric
+from . import angles, bounded, exponentials, inverse, logarithms, powers, trigonometric
 from .reals import Reals
 
 Maker = Callable[[Lanes, str, Sequence[str]], str]
@@ -54,6 +55,7 @@ MATH: dict[str, Maker] = {
     "erf_inv": _of(_erf_inv),
     "sin": _of(trigonometric.sin),
     "cos": _of(trigonometric.cos),
+    "atan2": _of(angles.atan2),
     "pow": _of(powers.power),
     "expm1": _of(exponentials.expm1),
     "log1p": _of(logarithms.log1p),
