@@ -75,4 +75,4 @@ class CountLeadingZerosOp(UnaryOp):
 
 
 FUNCTIONS: tuple[type[PtirOp], ...] = (*(CbrtOp, RoundAwayOp, ErfInvOp, LgammaOp, PopcountOp, CountLeadingZerosOp, Atan2Op),)
-"""Functions that a kernel of any target can hold together with other elementwise ops; `digamma` is too long for that."""
+"""Functions that a kernel of any target can hold together with other elementwise ops; `digamma` is several ops."""

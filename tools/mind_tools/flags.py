@@ -39,6 +39,7 @@ PASS_ALIASES = {
     "ptir-select-scatters": "mind-ptir-select-scatters",
     "ptir-expand-quantized": "mind-ptir-expand-quantized",
     "ptir-expand-complex": "mind-ptir-expand-complex",
+    "ptir-expand-digamma": "mind-ptir-expand-digamma",
     "ptir-expand-narrow": "mind-ptir-expand-narrow",
     "ptir-expand-norms": "mind-ptir-expand-norms",
     "ptir-unroll-axes": "mind-ptir-unroll-axes",

@@ -177,8 +177,7 @@ def has_kernel(op: PtirOp, host: TargetInfo) -> bool:
 FALLBACK: dict[type[PtirOp], str] = {
     **dict.fromkeys((ptir.GatherWindowsOp, ptir.ScatterWindowsOp), "its dimension numbers are general"),
     ptir.RaggedDotOp: "sizes of groups are data; NumPy multiplies one group at a time",
-    ptir.DigammaOp: "its code is too long for a kernel, and it is rare",
-    ptir.ConjOp: "it is planned without expansion",
+    **dict.fromkeys((ptir.ConjOp, ptir.DigammaOp), "it is planned without expansion"),
     ptir.LayerNormOp: "loop nests, which it expands to, do not support its dtype",
 }
 """The ops that run as their NumPy kernels, and why."""

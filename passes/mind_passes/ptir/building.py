@@ -73,9 +73,20 @@ def in_place_of(op: ptir.PtirOp, cls: type[OpT], *operands: SSAValue, type: Attr
 
 
 def new_ops(op: Operation) -> list[Operation]:
-    """Return the ops behind a new one that are in no block yet, in the order of their uses, and it."""
-    defining = [v.owner for v in op.operands if isinstance(v.owner, Operation) and v.owner.parent is None]
-    return [*dict.fromkeys(inner for owner in defining for inner in new_ops(owner)), op]
+    """Return the ops behind a new one that are in no block yet, in the order of their uses, and it: each is visited once."""
+    found: dict[Operation, None] = {}
+    left = [(op, False)]
+    while left:
+        current, is_ready = left.pop()
+        if current in found:
+            continue
+        if is_ready:
+            found[current] = None
+            continue
+        left.append((current, True))
+        owners = [v.owner for v in current.operands]
+        left += [(o, False) for o in reversed(owners) if isinstance(o, Operation) and o.parent is None and o not in found]
+    return list(found)
 
 
 def insert_new(op: Operation, before: Operation, block: Block) -> None:
