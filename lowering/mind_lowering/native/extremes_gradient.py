@@ -28,7 +28,7 @@ from mind_passes.derivatives.ptir.windows import Sliding, still
 from ..launch.kernel_patterns import Match, Rejection
 from ..ptir_optimize import simplify
 from .groups import layout
-from .memory import Access
+from .memory import Access, buffers_of
 from .nontemporal import passing
 from .patterns import Builder, Operands, moving
 from .reasons import unsupported
@@ -147,7 +147,7 @@ class ExtremesGradient(NativeStep):
         return [v for v in self.views if isinstance(v.base, Buffer)]
 
     def access(self) -> Access:
-        bases = [v.base for v in self.views if isinstance(v.base, Buffer)]
+        bases = buffers_of(self.views)
         return Access(bases[:-1], bases[-1:])
 
     def past(self) -> bool:

@@ -19,7 +19,7 @@ from mind_passes.ptir.building import accumulator
 
 from ..launch.views import Ints
 from . import costs
-from .memory import Access
+from .memory import Access, buffers_of
 from .nontemporal import passing
 from .slides import Clip
 from .steps import NativeStep
@@ -76,8 +76,8 @@ class Group(NativeStep):
 
     def access(self) -> Access:
         sources = [*self.inputs.values(), *(k.index for v in self.views for k in v.lookups)]
-        reads = [v.base for v in sources if isinstance(v.base, Buffer)]
-        writes = [v.base for _, v in (*self.outputs, *self.reductions) if isinstance(v.base, Buffer)]
+        reads = buffers_of(sources)
+        writes = buffers_of(v for _, v in (*self.outputs, *self.reductions))
         return Access(reads, writes, self._over())
 
     def key(self) -> Hashable:

@@ -13,7 +13,7 @@ from math import prod
 from mind_dialect.ptir import PtirOp
 
 from .groups import layout
-from .memory import Access, rounded_up
+from .memory import Access, buffers_of, rounded_up
 from .sort_keys import Keys
 from .steps import NativeStep
 from .target_info import TargetInfo
@@ -45,7 +45,7 @@ class Sort(NativeStep):
         return [self.source, self.values, room, *([] if self.places is None else [self.places])]
 
     def access(self) -> Access:
-        bases = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
+        bases = buffers_of(self.addresses)
         return Access(bases[:1], bases[1:])
 
     def cost(self, host: TargetInfo) -> float:
@@ -98,10 +98,7 @@ class Scan(NativeStep):
         return [self.source, self.target]
 
     def access(self) -> Access:
-        bases = [v.base for v in (self.source, self.target)]
-        assert isinstance(bases[0], Buffer), "planned"
-        assert isinstance(bases[1], Buffer), "planned"
-        return Access(bases[:1], bases[1:])  # type: ignore[arg-type]
+        return Access(buffers_of([self.source]), buffers_of([self.target]))
 
     def key(self) -> Hashable:
         return self.kind, form(self.source), form(self.target), self.axis, self.exclusive, self.reverse
@@ -146,8 +143,7 @@ class IndexCheck(NativeStep):
         return [*(c.index for c in self.columns), *([] if self.unique is None else [self.unique])]
 
     def access(self) -> Access:
-        reads = [c.index.base for c in self.columns if isinstance(c.index.base, Buffer)]
-        return Access(reads, [v.base for v in self.addresses[len(self.columns) :] if isinstance(v.base, Buffer)])
+        return Access(buffers_of(c.index for c in self.columns), buffers_of(self.addresses[len(self.columns) :]))
 
     def key(self) -> Hashable:
         columns = tuple([(form(c.index), c.axis, c.extent, c.window) for c in self.columns])
@@ -257,7 +253,7 @@ class Draw(NativeStep):
         return [self.target, *self.iterations]
 
     def access(self) -> Access:
-        target, *iterations = [v.base for v in self.addresses if isinstance(v.base, Buffer)]
+        target, *iterations = buffers_of(self.addresses)
         return Access(iterations, [target])
 
     def cost(self, host: TargetInfo) -> float:

@@ -35,6 +35,7 @@ from .demanded import Demanded
 from .grouping import group_name
 from .groups import Group
 from .joins import boxes, in_box, is_read_in_parts
+from .memory import buffers_of
 from .outlining import NoKernel, random_ops, shown
 from .partials import cut_up
 from .patterns import KernelPattern
@@ -232,7 +233,7 @@ class NativePlan(Values, ABC):
 
     def _is_fixed(self, ops: Sequence[PtirOp], results: Sequence[SSAValue], views: Sequence[View]) -> bool:
         """Return whether elementwise ops read inputs that are the same in each call, and results are small."""
-        buffers = [v.base for v in views if isinstance(v.base, Buffer)]
+        buffers = buffers_of(views)
         fails = any(op.can_fail() for op in ops) or any(v.lookups for v in views)
         if fails or any(isinstance(op, ptir.ReduceOp) for op in ops) or sum(map(self._bytes, results)) > self.host.l1_bytes:
             return False
@@ -305,7 +306,7 @@ class NativePlan(Values, ABC):
 
     def _scope(self, views: Sequence[View]) -> EnclosingLoop | None:
         """Return the outermost loop that packing of views is hoisted out of, or what stands for all calls."""
-        buffers = [v.base for view in views for v in (view, *(k.index for k in view.lookups)) if isinstance(v.base, Buffer)]
+        buffers = buffers_of(v for view in views for v in (view, *(k.index for k in view.lookups)))
         if all(b.use is Use.CONSTANT or b in self.fixed for b in buffers):
             return self.calls
         return next((loop for loop in self.loops if loop.hoists and all(b.depth < loop.depth for b in buffers)), None)

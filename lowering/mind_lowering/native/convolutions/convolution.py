@@ -20,12 +20,12 @@ from mind_dialect.ptir.types import Kind, PtirDType
 
 from ...launch.views import Ints
 from ..demanded import shape_of
-from ..memory import Access
+from ..memory import Access, buffers_of
 from ..products.chain import BeginFinish, Epilogue
 from ..slides import Slide
 from ..steps import NativeStep
 from ..target_info import TargetInfo
-from ..views import Buffer, View, form
+from ..views import View, form
 from .by_channel import APART, most_rows, tile_by_channel
 
 MOST_VECTORS = 6
@@ -273,8 +273,8 @@ class ConvolutionStep(NativeStep):
     def access(self) -> Access:
         it = self.convolution
         views = it.lhs, it.weights, *it.epilogue.reads, *([] if it.start is None else [it.start])
-        reads = [v.base for v in views if isinstance(v.base, Buffer)]
-        return Access(reads, [v.base for v in it.epilogue.writes if isinstance(v.base, Buffer)], list(it.epilogue.over))
+        reads = buffers_of(views)
+        return Access(reads, buffers_of(it.epilogue.writes), list(it.epilogue.over))
 
     def cost(self, host: TargetInfo) -> float:
         """Some three multiplications of vectors a nanosecond."""

@@ -22,7 +22,7 @@ from ...launch.kernel_patterns import Match, Rejection
 from ...launch.ref import row_major
 from .. import costs
 from ..groups import Group, layout
-from ..memory import Access
+from ..memory import Access, buffers_of
 from ..nest import Axis, axes_of, lane_axis
 from ..nontemporal import passing
 from ..patterns import Builder, Operands, moving
@@ -81,8 +81,8 @@ class RowStep(NativeStep):
         return [v.op for v in self.plan.values if v.op is not None]
 
     def access(self) -> Access:
-        reads = [v.base for v in self.plan.inputs if isinstance(v.base, Buffer)]
-        writes = [v.base for _, _, v in self.plan.outputs if isinstance(v.base, Buffer)]
+        reads = buffers_of(self.plan.inputs)
+        writes = buffers_of(v for _, _, v in self.plan.outputs)
         return Access(reads, [*writes, *self.partial], self._over())
 
     def cost(self, host: TargetInfo) -> float:
