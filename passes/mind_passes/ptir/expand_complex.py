@@ -34,6 +34,7 @@ from .complex_functions import Parts
 from .construct import Value
 from .dead_ops import replace_values
 from .expand_narrow import MOVES
+from .failing import MARK
 from .vector_products import product_of_vectors
 
 Read: TypeAlias = Callable[[SSAValue], Parts]
@@ -52,7 +53,10 @@ def _clone(op: PtirOp, operands: list[Value], which: int = 0) -> Value:
     """The op on parts of its operands, `which` of them, with parts of its literals and results."""
     values = {name: _part_of_attribute(a, which) for name, a in op.properties.items()}
     results = [with_dtypes(v.type, PART_TYPES) for v in op.results]
-    return type(op).create(operands=[value_of(v) for v in operands], properties=values, result_types=results)
+    attributes = dict(op.attributes)  # which say where an index that is out of range came from
+    return type(op).create(
+        operands=[value_of(v) for v in operands], properties=values, attributes=attributes, result_types=results
+    )
 
 
 def _part_of_attribute(attribute: Attribute, which: int) -> Attribute:
@@ -206,6 +210,7 @@ class _ComplexExpansion:
             found = make.make(ptir.ComplexOp, real, imag, type=old.type)
         new = self._placed(op, found)
         new.name_hint = new.name_hint or old.name_hint
+        op.attributes.pop(MARK, None)  # its parts have it
         self.became[old] = self.became.get(new, new)
 
     def _placed(self, op: PtirOp, value: Value, name: str = "") -> SSAValue:

@@ -12,8 +12,9 @@ pytest.importorskip("llvmlite")
 
 import mind_runtime
 from mind_dialect import ptir
+from mind_dialect.program import functions
 from mind_passes.ptir.expand_complex import expand_complex
-from native_same import types, way
+from native_same import outcome, types, way
 from ptir_forms import program
 
 __all__ = ["way"]
@@ -107,6 +108,31 @@ def test_updates() -> None:
     where = np.repeat(ids[:, None], 3, 1)
     checked(lambda a, i, u: ptir.ScatterReduceOp(a, i, u, kind="add", axis=0), x, where, updates, exact=False)
     checked(lambda a, u, i: ptir.TakeOp(ptir.NegOp(a), i), x, updates, ids)
+
+
+def _forgetting(module: Any) -> Any:
+    """A module whose function returns its first argument in place of its result."""
+    copy = module.clone()
+    (func,) = functions(copy)
+    ending = func.body.block.last_op
+    assert ending is not None
+    ending.operands = [func.body.block.args[0]]
+    func.update_function_type()
+    return copy
+
+
+def test_an_index_out_of_range_is_that_of_the_op() -> None:
+    """Looked up, added and forgotten: the error is that of the NumPy target, word for word."""
+    x, bad = numbers(12, 3), np.array([3, 12, *[0] * 10], "i4")
+    everywhere = np.where(np.arange(36) == 7, 12, 1).reshape(12, 3).astype("i4")
+    lookup = program(types(x, bad), lambda a, i: ptir.NegOp(ptir.TakeOp(ptir.NegOp(a), i)))
+    update = program(types(x, everywhere), lambda a, i: ptir.ScatterReduceOp(a, i, ptir.ConjOp(a), kind="add", axis=0))
+    for module, ids in ((lookup, bad), (update, everywhere), (_forgetting(lookup), bad), (_forgetting(update), everywhere)):
+        native = mind_runtime.compile(module, target="native")
+        assert " 0 ops on NumPy" in native.explain()[0]
+        error, _ = outcome(native, (x, ids))
+        assert error == outcome(mind_runtime.compile(module), (x, ids))[0]
+        assert error[:1] == ("E6001",)
 
 
 @pytest.mark.usefixtures("way")
