@@ -293,12 +293,24 @@ def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *, 
     first, last = (broadcast(cast_to(x, work), shape) for x in ends)
     places = iota(shape, 0, float64 if kind_of(work) == "c" else work)
     between = count - 1 if endpoint else count
+    if kind_of(wanted) in "iu":
+        distance = e.divide(e.subtract(last, first), constant(max(between, 1), work, shape))
+        return _whole_steps(first, last, distance, places, wanted, endpoint)
     share = e.divide(cast_to(places, work), constant(max(between, 1), work, shape))
     along = e.add(e.multiply(first, e.subtract(constant(1, work, shape), share)), e.multiply(last, share))
     along = select(e.equal(first, last), first, along)
     if endpoint and count > 1:
         along = select(e.equal(iota(shape, 0, int64), constant(count - 1, int64, shape)), last, along)
     return cast_to(select(e.equal(iota(shape, 0, int64), constant(0, int64, shape)), first, along), wanted)
+
+
+def _whole_steps(first: Array, last: Array, step: Array, places: Array, dtype: DType, endpoint: bool) -> Array:
+    """Numbers at equal distances, rounded down to whole ones, by the formula of NumPy: its last bits decide about them."""
+    along = e.add(e.multiply(places, step), first)
+    count = places.shape[0]
+    if endpoint and count > 1:
+        along = select(e.equal(places, constant(count - 1, places.dtype, places.shape)), last, along)
+    return cast_to(e.floor(along), dtype)
 
 
 def _ends(start: Any, stop: Any) -> tuple[list[Array], DType]:

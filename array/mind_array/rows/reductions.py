@@ -12,10 +12,13 @@ from ..array import Array
 from ..dtypes import DType, accumulated, bool_, int64, kind_of, real_of
 from ..emit import constant, emit
 from ..faults import fault
-from ..operands import array_of, axes_of, axis_of, cast, dtype_or, is_dynamic, one
+from ..kinds import is_sequence
+from ..operands import array_of, axes_of, axis_of, broadcast, cast, dtype_or, is_dynamic, one
 from ..table import PIECEWISE, SMOOTH, row
 from . import elementwise as e
-from .manipulation import concat, expand_dims, reshape, reshaped, stack
+from .creation import asarray
+from .manipulation import along, concat, expand_dims, reshape, reshaped, stack, transposed
+from .masks import mask_of, selected, started
 from .parts import abs_, select, square
 from .shares import at_share
 
@@ -35,47 +38,58 @@ def count_of(x: Array, axes: tuple[int, ...], dtype: DType) -> Array | int:
 
 
 @row("sum", category="numeric", derivative=SMOOTH)
-def sum_(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
+def sum_(
+    x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
     """Return the sum over the axes, all for None; integers narrower than 64 bits are summed in 64."""
     array = array_of(x, "sum")
     wanted = dtype_or(dtype, accumulated(array.dtype))
-    return reduced("sum", cast(array, wanted), axes_of(axis, array.ndim, "sum"), keepdims)
+    chosen = selected("sum", cast(array, wanted), where, "sum")
+    return started("sum", reduced("sum", chosen, axes_of(axis, array.ndim, "sum"), keepdims), initial)
 
 
 @row("prod", category="numeric", derivative=SMOOTH, domain=(0.5, 2.0))
-def prod(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
+def prod(
+    x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
     """Return the product over the axes, all for None; integers narrower than 64 bits are multiplied in 64."""
     array = array_of(x, "prod")
     wanted = dtype_or(dtype, accumulated(array.dtype))
-    return reduced("prod", cast(array, wanted), axes_of(axis, array.ndim, "prod"), keepdims)
+    chosen = selected("prod", cast(array, wanted), where, "prod")
+    return started("prod", reduced("prod", chosen, axes_of(axis, array.ndim, "prod"), keepdims), initial)
 
 
-def _extreme(kind: str, x: Any, axis: Any, keepdims: bool) -> Array:
+def _extreme(kind: str, x: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Array:
     array = one(kind, "real", x)
     axes = axes_of(axis, array.ndim, kind)
-    if any(array.shape[a] == 0 for a in axes if not isinstance(array.shape[a], str)):
+    if where is not None and initial is None:
+        raise fault("E1110", f"{kind}: where= may leave no element; pass initial= too", argument="initial", value=None)
+    if initial is None and any(array.shape[a] == 0 for a in axes if not isinstance(array.shape[a], str)):
         message = f"{kind} of no elements: axes {list(axes)} of shape {list(array.shape)}"
         raise fault("E1110", message, argument="x", value=str(array.shape))
-    return reduced(kind, array, axes, keepdims)
+    return started(kind, reduced(kind, selected(kind, array, where, kind), axes, keepdims), initial)
 
 
 @row("max", "amax", category="real", derivative=PIECEWISE)
-def max_(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
+def max_(x: Any, /, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None) -> Array:
     """Return the greatest element over the axes, all for None; NaN if there is one, a `ValueError` of no elements."""
-    return _extreme("max", x, axis, keepdims)
+    return _extreme("max", x, axis, keepdims, initial, where)
 
 
 @row("min", "amin", category="real", derivative=PIECEWISE)
-def min_(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
+def min_(x: Any, /, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None) -> Array:
     """Return the least element over the axes, all for None; NaN if there is one, a `ValueError` of no elements."""
-    return _extreme("min", x, axis, keepdims)
+    return _extreme("min", x, axis, keepdims, initial, where)
 
 
 @row("mean", category="floating", derivative=SMOOTH)
-def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
+def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False, where: Any = None) -> Array:
     """Return the sum over the axes divided by the number of elements."""
     array = one("mean", "floating", x)
     axes = axes_of(axis, array.ndim, "mean")
+    if where is not None:
+        count = reduced("sum", cast(mask_of(where, array, "mean"), array.dtype), axes, keepdims)
+        return e.divide(reduced("sum", selected("sum", array, where, "mean"), axes, keepdims), count)
     return e.divide(reduced("sum", array, axes, keepdims), _divisor(count_of(array, axes, array.dtype)))
 
 
@@ -117,17 +131,17 @@ def truth(x: Array) -> Array:
 
 
 @row("all", category="all")
-def all_(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
+def all_(x: Any, /, axis: Any = None, *, keepdims: bool = False, where: Any = None) -> Array:
     """Return whether all elements over the axes differ from 0; True of none."""
     array = array_of(x, "all")
-    return reduced("min", truth(array), axes_of(axis, array.ndim, "all"), keepdims)
+    return reduced("min", selected("min", truth(array), where, "all"), axes_of(axis, array.ndim, "all"), keepdims)
 
 
 @row("any", category="all")
-def any_(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
+def any_(x: Any, /, axis: Any = None, *, keepdims: bool = False, where: Any = None) -> Array:
     """Return whether an element over the axes differs from 0; False of none."""
     array = array_of(x, "any")
-    return reduced("max", truth(array), axes_of(axis, array.ndim, "any"), keepdims)
+    return reduced("max", selected("max", truth(array), where, "any"), axes_of(axis, array.ndim, "any"), keepdims)
 
 
 @row("count_nonzero", category="all")
@@ -225,17 +239,20 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Arr
 
 
 @row("sort", category="real", derivative=PIECEWISE)
-def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
-    """Return the elements along `axis` in order, equals as they stood; NaN is greater than all numbers."""
-    array = one("sort", "ordered", x)
-    return emit(ptir.SortOp, array, axis=axis_of(axis, array.ndim, "sort"), descending=bool(descending))
+def sort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Array:
+    """
+    Return the elements along `axis` in order, equals as they stood; NaN is greater than all numbers.
+
+    For None all elements are in one axis.
+    """
+    array, place = along(one("sort", "ordered", x), axis, "sort")
+    return emit(ptir.SortOp, array, axis=place, descending=bool(descending))
 
 
 @row("argsort", category="real")
-def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
-    """Return the indices that put the elements along `axis` in order, equals as they stood."""
-    array = one("argsort", "ordered", x)
-    place = axis_of(axis, array.ndim, "argsort")
+def argsort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Array:
+    """Return the indices that put the elements along `axis` (all elements for None) in order, equals as they stood."""
+    array, place = along(one("argsort", "ordered", x), axis, "argsort")
     k = array.shape[place]
     return emit(ptir.TopKOp, array, k=k, axis=place, largest=bool(descending), indices_dtype="si64")[1]
 
@@ -304,13 +321,25 @@ def _bisected(ordered: Array, wanted: Array, side: str) -> Array:
 
 @row("average", standard=False, category="floating", derivative=SMOOTH)
 def average(x: Any, /, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Array:
-    """Return the mean, or the mean weighted by `weights` of the same shape."""
+    """Return the mean, or the mean weighted by `weights`, of the same shape or of the extents along the axes."""
     array = one("average", "floating", x)
     if weights is None:
         return mean(array, axis=axis, keepdims=keepdims)
-    share = array_of(weights, "average", "weights")
+    share = _weights(asarray(weights) if is_sequence(weights) else array_of(weights, "average", "weights"), array, axis)
     total = sum_(e.multiply(array, share), axis=axis, keepdims=keepdims)
     return e.divide(total, sum_(share, axis=axis, keepdims=keepdims))
+
+
+def _weights(share: Array, x: Array, axis: Any) -> Array:
+    """Weights in the shape of the array; E3001 for those that are neither of that shape nor of the extents along the axes."""
+    if share.shape == x.shape:
+        return share
+    axes = axes_of(axis, x.ndim, "average")
+    if axis is None or share.shape != tuple([x.shape[a] for a in axes]):
+        message = f"average: weights of shape {list(share.shape)}, expected {list(x.shape)}, or the extents along axis="
+        raise fault("E3001", message, shapes=(x.shape, share.shape), dimension=0, extents=(x.shape, share.shape))
+    ordered = transposed(share, tuple([axes.index(a) for a in sorted(axes)]))
+    return broadcast(reshaped(ordered, tuple([n if a in axes else 1 for a, n in enumerate(x.shape)])), x.shape)
 
 
 @row("ptp", standard=False, category="real", derivative=PIECEWISE)
