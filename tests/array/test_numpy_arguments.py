@@ -35,7 +35,7 @@ CALLS: dict[str, Any] = {
     "linspace": lambda xp, x: xp.linspace(0, 10, 7, dtype=np.int64),
     "average": lambda xp, x: xp.average(x, axis=1, weights=W),
     "transforms": lambda xp, x: (
-        xp.fft.ifft2(xp.fft.fft2(x, axes=(1, 0)), norm="ortho").imag + xp.fft.irfft2(xp.fft.rfft2(x), s=(3, 4))
+        xp.fft.ifft2(xp.fft.fft2(x, axes=(1, 0)), norm="ortho").real + xp.fft.irfft2(xp.fft.rfft2(x), s=(3, 4))
     ),
     "average of two axes": lambda xp, x: xp.average(x, axis=(1, 0), weights=X.T**2),
 }
