@@ -62,7 +62,9 @@ def _of_finite(function: Function, real_is_infinite: bool) -> Function:
         found = list(parts(to, function(to, _complex(to, _finite(to, x), _finite(to, y)))))
         is_infinite = to.emit(ptir.MaximumOp, _is_infinite(to, x), _is_infinite(to, y))
         part = 0 if real_is_infinite else 1
-        found[part] = to.select(is_infinite, _scaled(to, found[part], math.inf), found[part])
+        negative = to.compare("less", found[part], 0.0)
+        endless = to.select(negative, to.like(-math.inf, x), to.like(math.inf, x))
+        found[part] = to.select(is_infinite, endless, found[part])
         return _complex(to, *found)
 
     return extended
