@@ -20,7 +20,17 @@ from .dtypes import as_dtype, int64, kind_of
 from .faults import fault, similar
 from .kinds import is_sequence
 from .operands import array_of, cast, floats_of, is_number, static_size
-from .rows import creation, data_dependent, dtype_functions, indexing, linalg, manipulation, mathematics, reductions
+from .rows import (
+    creation,
+    data_dependent,
+    dtype_functions,
+    indexing,
+    linalg,
+    manipulation,
+    mathematics,
+    numpy_statistics,
+    reductions,
+)
 from .rows.numpy_shapes import diagonal
 from .table import BY_NUMPY
 
@@ -188,7 +198,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "sort": lambda a, axis=-1, kind=None, stable=None: reductions.sort(a, axis=axis),
     "argsort": lambda a, axis=-1, kind=None, stable=None: reductions.argsort(a, axis=axis),
     "astype": lambda x, dtype, copy=True: dtype_functions.astype(x, dtype, copy=copy),
-    "average": lambda a, axis=None, weights=None, keepdims=False: reductions.average(
+    "average": lambda a, axis=None, weights=None, keepdims=False: numpy_statistics.average(
         floats_of(a, "array"), axis, weights, keepdims=keepdims
     ),
     "median": lambda a, axis=None, keepdims=False: reductions.median(floats_of(a, "array"), axis, keepdims=keepdims),
@@ -273,8 +283,11 @@ def _bound(theirs: Any, ours: Any, args: Sequence[Any], options: Mapping[str, An
 
 
 def attach() -> None:
-    """Give `Array` the protocols."""
-    members: dict[str, Any] = {"__array_ufunc__": array_ufunc, "__array_function__": array_function}
+    """Give `Array` the protocols, and methods of NumPy's arrays that are functions of these."""
+    members: dict[str, Any] = {
+        **{"__array_ufunc__": array_ufunc, "__array_function__": array_function},
+        **{"diagonal": diagonal, "trace": _trace},
+    }
     for name, member in members.items():
         setattr(Array, name, member)
 

@@ -110,6 +110,46 @@ def test_what_is_refused_says_what_to_write(name: str) -> None:
         assert text in str(caught.value)
 
 
+METHODS: dict[str, Any] = {
+    "diagonal": lambda x: x.diagonal(1),
+    "trace": lambda x: x.trace() + x.trace(offset=-1),
+    "searchsorted": lambda x: (x[0] * x[0]).cumsum().searchsorted([0.5, 9.0]),
+    "std": lambda x: x.std(ddof=1) + x.var(axis=0, ddof=1).sum(),
+    "take": lambda x: x.take([0, 2]) + x.take([1, 1], axis=1).sum(),
+    "mean": lambda x: x.mean(axis=0, where=MASK),
+    "sum": lambda x: x.sum(axis=1, where=MASK, initial=2.0),
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_arrays(name: str) -> None:
+    f = METHODS[name]
+    expected = f(X)
+    for found in (f(ma.asarray(X)), ma.jit(f)(X)):
+        np.testing.assert_allclose(found.ndarray, expected, rtol=1e-12)
+
+
+def test_items_and_members_of_concrete_arrays() -> None:
+    x = ma.asarray(WHOLE)
+    assert x.item(4) == -4
+    assert x.item(1, 2) == x.item((1, 2)) == 120
+    assert 25 in x
+    assert 26 not in x
+    with pytest.raises(IndexError, match="E6001"):
+        x.item(6)
+    with pytest.raises(TypeError, match="E1101"):
+        ma.jit(lambda x: 25 in x)(WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("fill", "ma.full_like"), ("flat", "ma.ravel"), ("tile", "ma.tile"), ("view", "np.asarray")]
+)
+def test_attributes_that_arrays_lack_say_what_to_write(name: str, text: str) -> None:
+    with pytest.raises(AttributeError, match=f"an array has no attribute '{name}'.*{text}"):
+        getattr(ma.asarray(X), name)
+    assert not hasattr(ma.asarray(X), "other")
+
+
 def test_masks_and_truth_values_as_keys_of_traced_arrays() -> None:
     np.testing.assert_array_equal(ma.jit(lambda x: x[True, 1:, True])(X), X[True, 1:, True])
     np.testing.assert_array_equal(ma.jit(lambda x: x[range(2), range(1, 3)])(X), X[range(2), range(1, 3)])

@@ -26,6 +26,7 @@ TIES = np.array([2.0, 1.0, 2.0, np.nan, 1.0, 0.0])
 
 PROGRAMS: dict[str, tuple[Any, Program]] = {
     "exp2": (X, lambda xp, x: xp.exp2(x)),
+    "average": (X, lambda xp, x: xp.average(x, axis=1, weights=xp.abs(x)) + xp.average(x)),
     "fabs": (X, lambda xp, x: xp.fabs(x) + xp.fabs(xp.floor(x))),
     "logaddexp2": (X, lambda xp, x: xp.logaddexp2(x, x[::-1] * 400.0)),
     "deg2rad": (X, lambda xp, x: xp.deg2rad(x) + xp.radians(x)),

@@ -10,14 +10,15 @@ from ..dim_values import dim_value
 from ..dtypes import int64, kind_of
 from ..emit import check_memory
 from ..faults import fault
-from ..operands import array_of, axes_of, axis_of, cast, floats_of, one, static_size
+from ..kinds import is_sequence
+from ..operands import array_of, axes_of, axis_of, broadcast, cast, floats_of, one, static_size
 from ..table import PIECEWISE, SMOOTH, row
 from ..trace import TracedArray
 from . import elementwise as e
 from .contraction import matmul
-from .creation import linspace, ones_like
+from .creation import asarray, linspace, ones_like
 from .indexing import diagonal_of, segment_sum, take, take_along_axis
-from .manipulation import along, concat, expand_dims, moveaxis, ravel, reshape, squeeze
+from .manipulation import along, concat, expand_dims, moveaxis, ravel, reshape, reshaped, squeeze, transposed
 from .mathematics import remainder, where
 from .parts import abs_, conj, isnan
 from .reductions import (
@@ -40,6 +41,29 @@ from .reductions import (
 )
 
 # Running sums and products
+
+
+@row("average", standard=False, category="floating", derivative=SMOOTH)
+def average(x: Any, /, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Array:
+    """Return the mean, or the mean weighted by `weights`, of the same shape or of the extents along the axes."""
+    array = one("average", "floating", x)
+    if weights is None:
+        return mean(array, axis=axis, keepdims=keepdims)
+    share = _weights(asarray(weights) if is_sequence(weights) else array_of(weights, "average", "weights"), array, axis)
+    total = sum_(e.multiply(array, share), axis=axis, keepdims=keepdims)
+    return e.divide(total, sum_(share, axis=axis, keepdims=keepdims))
+
+
+def _weights(share: Array, x: Array, axis: Any) -> Array:
+    """Weights in the shape of the array; E3001 for those that are neither of that shape nor of the extents along the axes."""
+    if share.shape == x.shape:
+        return share
+    axes = axes_of(axis, x.ndim, "average")
+    if axis is None or share.shape != tuple([x.shape[a] for a in axes]):
+        message = f"average: weights of shape {list(share.shape)}, expected {list(x.shape)}, or the extents along axis="
+        raise fault("E3001", message, shapes=(x.shape, share.shape), dimension=0, extents=(x.shape, share.shape))
+    ordered = transposed(share, tuple([axes.index(a) for a in sorted(axes)]))
+    return broadcast(reshaped(ordered, tuple([n if a in axes else 1 for a, n in enumerate(x.shape)])), x.shape)
 
 
 @row("cumsum", standard=False, category="all", derivative=SMOOTH)

@@ -12,12 +12,10 @@ from ..array import Array
 from ..dtypes import DType, accumulated, bool_, int64, kind_of, real_of
 from ..emit import constant, emit
 from ..faults import fault
-from ..kinds import is_sequence
-from ..operands import array_of, axes_of, axis_of, broadcast, cast, dtype_or, is_dynamic, one
+from ..operands import array_of, axes_of, axis_of, cast, dtype_or, is_dynamic, one
 from ..table import PIECEWISE, SMOOTH, row
 from . import elementwise as e
-from .creation import asarray
-from .manipulation import along, concat, expand_dims, reshape, reshaped, stack, transposed
+from .manipulation import along, concat, expand_dims, reshape, reshaped, stack
 from .masks import mask_of, selected, started
 from .parts import abs_, select, square
 from .shares import at_share
@@ -98,8 +96,13 @@ def _divisor(n: Array | int) -> Any:
 
 
 @row("var", category="floating", derivative=SMOOTH)
-def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
-    """Return the mean square distance to the mean, the sum divided by the number of elements less `correction`."""
+def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False, ddof: float | None = None) -> Array:
+    """
+    Return the mean square distance to the mean, the sum divided by the number of elements less `correction`.
+
+    `ddof` is another name of `correction`.
+    """
+    correction = correction if ddof is None else ddof
     array = one("var", "floating", x)
     axes = axes_of(axis, array.ndim, "var")
     centred = e.subtract(array, mean(array, axis=axes, keepdims=True)) if axes else e.subtract(array, array)
@@ -115,9 +118,9 @@ def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
 
 
 @row("std", category="floating", derivative=SMOOTH)
-def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
+def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False, ddof: float | None = None) -> Array:
     """Return the square root of the variance."""
-    return e.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
+    return e.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims, ddof=ddof))
 
 
 # Truth and counts
@@ -317,29 +320,6 @@ def _bisected(ordered: Array, wanted: Array, side: str) -> Array:
 
 
 # Of NumPy, beyond the standard
-
-
-@row("average", standard=False, category="floating", derivative=SMOOTH)
-def average(x: Any, /, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Array:
-    """Return the mean, or the mean weighted by `weights`, of the same shape or of the extents along the axes."""
-    array = one("average", "floating", x)
-    if weights is None:
-        return mean(array, axis=axis, keepdims=keepdims)
-    share = _weights(asarray(weights) if is_sequence(weights) else array_of(weights, "average", "weights"), array, axis)
-    total = sum_(e.multiply(array, share), axis=axis, keepdims=keepdims)
-    return e.divide(total, sum_(share, axis=axis, keepdims=keepdims))
-
-
-def _weights(share: Array, x: Array, axis: Any) -> Array:
-    """Weights in the shape of the array; E3001 for those that are neither of that shape nor of the extents along the axes."""
-    if share.shape == x.shape:
-        return share
-    axes = axes_of(axis, x.ndim, "average")
-    if axis is None or share.shape != tuple([x.shape[a] for a in axes]):
-        message = f"average: weights of shape {list(share.shape)}, expected {list(x.shape)}, or the extents along axis="
-        raise fault("E3001", message, shapes=(x.shape, share.shape), dimension=0, extents=(x.shape, share.shape))
-    ordered = transposed(share, tuple([axes.index(a) for a in sorted(axes)]))
-    return broadcast(reshaped(ordered, tuple([n if a in axes else 1 for a, n in enumerate(x.shape)])), x.shape)
 
 
 @row("ptp", standard=False, category="real", derivative=PIECEWISE)
