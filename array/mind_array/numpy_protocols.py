@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .array import Array
-from .dtypes import as_dtype, int64, kind_of
+from .dtypes import as_dtype, complex128, float64, int64, kind_of
 from .faults import fault, similar
 from .kinds import is_sequence
 from .operands import array_of, cast, floats_of, is_number, static_size
@@ -68,6 +68,8 @@ def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kwargs: An
     if others := sorted(set(options) - {"dtype"}):
         advice = "; write np.where(where, result, other)" if others == ["where"] else ""
         raise fault("E1110", f"np.{name}: {others} are not supported for these arrays{advice}", argument=str(others), value="")
+    if name.startswith("logical_"):
+        return found.function(*(reductions.truth(array_of(x, f"np.{name}")) for x in inputs))
     operands = _resolved(ufunc, inputs, options.get("dtype"))
     return found.function(*operands)
 
@@ -188,6 +190,12 @@ def _rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     return manipulation.moveaxis(array, place, start - 1 if place < start else start)
 
 
+def _wide(x: Any) -> Array:
+    """Return an array of numbers in 64 bits at least, in which NumPy computes covariances."""
+    array = creation.asarray(x) if is_sequence(x) else array_of(x, "cov")
+    return cast(array, complex128 if kind_of(array.dtype) == "c" else float64)
+
+
 def _mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = None) -> Array:
     array = floats_of(a, "array") if dtype is None else cast(array_of(a, "mean"), as_dtype(dtype))
     return reductions.mean(array, axis=axis, keepdims=keepdims, where=where)
@@ -195,6 +203,7 @@ def _mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, w
 
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "mean": _mean,
+    "cov": lambda m, y=None, *args, **options: numpy_statistics.cov(_wide(m), None if y is None else _wide(y), *args, **options),
     "sort": lambda a, axis=-1, kind=None, stable=None: reductions.sort(a, axis=axis),
     "argsort": lambda a, axis=-1, kind=None, stable=None: reductions.argsort(a, axis=axis),
     "astype": lambda x, dtype, copy=True: dtype_functions.astype(x, dtype, copy=copy),

@@ -76,6 +76,33 @@ def test_arguments_under_the_protocols(name: str) -> None:
         np.testing.assert_allclose(found.ndarray, expected, rtol=1e-6)
 
 
+GAPS = np.array([[np.nan, 1.0, 2.0], [np.nan, -3.0, np.nan]])
+OF_DTYPES: dict[str, tuple[Any, Any]] = {
+    "logical": (lambda x: np.logical_and(x, np.logical_not(x - 15)) | np.logical_xor(x, 1), WHOLE),
+    "logical of floats": (lambda x: np.logical_or(x, 0.0), GAPS),
+    "nansum": (lambda x: np.nansum(x, axis=0), WHOLE),
+    "nanmax": (lambda x: np.nanmax(x, axis=1) - np.nanmin(x, axis=1), WHOLE),
+    "nanmean": (lambda x: np.nanmean(x), WHOLE),
+    "nanprod": (lambda x: np.nanprod(x) + np.nancumsum(x)[-1], WHOLE),
+    "nanmax of none": (lambda x: np.nanmax(x, axis=0), GAPS),
+    "nanmin of none": (lambda x: np.nanmin(x, axis=0, initial=5.0), GAPS),
+    "nansum of complex": (lambda x: np.nansum(x * 1j, axis=0), GAPS),
+    "gradient": (lambda x: np.gradient(x, axis=1), X.astype(np.float32)),
+    "gradient at points": (lambda x: np.gradient(x, W, axis=1), X.astype(np.float32)),
+    "cov": (lambda x: np.cov(x), X.astype(np.float32)),
+}
+
+
+@pytest.mark.parametrize("name", OF_DTYPES)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_dtypes_are_those_of_numpy(name: str) -> None:
+    f, x = OF_DTYPES[name]
+    expected = f(x)
+    for found in (f(ma.asarray(x)), ma.jit(f)(x)):
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found.ndarray, expected, rtol=1e-6)
+
+
 def test_where_of_a_condition_alone_lists_places() -> None:
     for found, expected in zip(np.where(ma.asarray(MASK)), np.where(MASK), strict=True):
         np.testing.assert_array_equal(found, expected)

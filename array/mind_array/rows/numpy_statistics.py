@@ -7,11 +7,11 @@ from typing import Any
 
 from ..array import Array
 from ..dim_values import dim_value
-from ..dtypes import int64, kind_of
+from ..dtypes import int64, kind_of, real_of
 from ..emit import check_memory
 from ..faults import fault
 from ..kinds import is_sequence
-from ..operands import array_of, axes_of, axis_of, broadcast, cast, floats_of, one, static_size
+from ..operands import array_of, axes_of, axis_of, broadcast, cast, floats_of, is_number, one, static_size
 from ..table import PIECEWISE, SMOOTH, row
 from ..trace import TracedArray
 from . import elementwise as e
@@ -86,7 +86,9 @@ def _counted(x: Array) -> Array:
 
 def _filled(a: Any, filling: float, function: str) -> Array:
     """Elements with a number in place of NaN."""
-    array = floats_of(a, function)
+    array = array_of(a, function)
+    if kind_of(array.dtype) not in "fc":
+        return array
     return where(isnan(array), filling, array)
 
 
@@ -297,7 +299,7 @@ def gradient(f: Any, /, *varargs: Any, axis: Any = None) -> Any:
     """
     Return central differences inside and one-sided ones at the ends, along an axis, or a tuple of them for several.
 
-    `varargs`: none for a distance of 1, a distance, or for each axis a distance or the points. E6003 for `edge_order`.
+    `varargs`: none for a distance of 1, a distance, or for each axis a distance or the points.
     """
     array = floats_of(f, "gradient", "f")
     axes = axes_of(axis, array.ndim, "gradient")
@@ -305,7 +307,7 @@ def gradient(f: Any, /, *varargs: Any, axis: Any = None) -> Any:
     if len(steps) != len(axes):
         message = f"gradient: {len(varargs)} distances for {len(axes)} axes, expected none, one or one each"
         raise fault("E1110", message, argument="varargs", value=len(varargs))
-    found = tuple([_slope(array, step, place) for step, place in zip(steps, axes, strict=True)])
+    found = tuple([cast(_slope(array, step, place), array.dtype) for step, place in zip(steps, axes, strict=True)])
     return found[0] if len(found) == 1 else found
 
 
@@ -317,6 +319,8 @@ def _slope(array: Array, step: Any, axis: int) -> Array:
         raise fault("E1110", f"gradient: axis {axis} has {n} elements, expected at least 2", argument="f", value=n)
     after, ahead = moved[1:], moved[:-1]
     steps = floats_of(step, "gradient", "varargs")
+    if steps.weak or is_number(step):
+        steps = cast(steps, real_of(array.dtype))
     if steps.ndim == 0:
         slopes = (after - ahead) / steps
         inner = (moved[2:] - moved[:-2]) / (steps * 2.0)

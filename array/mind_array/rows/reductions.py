@@ -12,11 +12,11 @@ from ..array import Array
 from ..dtypes import DType, accumulated, bool_, int64, kind_of, real_of
 from ..emit import constant, emit
 from ..faults import fault
-from ..operands import array_of, axes_of, axis_of, cast, dtype_or, is_dynamic, one
+from ..operands import array_of, axes_of, axis_of, cast, dtype_or, floats_of, is_dynamic, one
 from ..table import PIECEWISE, SMOOTH, row
 from . import elementwise as e
 from .manipulation import along, concat, expand_dims, reshape, reshaped, stack
-from .masks import mask_of, selected, started
+from .masks import identity, mask_of, selected, started
 from .parts import abs_, select, square
 from .shares import at_share
 
@@ -353,25 +353,32 @@ def median(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Arr
     return quantile(x, 0.5, axis=axis, keepdims=keepdims)
 
 
-def _without_nan(name: str, doc: str, function: Any, filling: float) -> Any:
-    def made(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-        array = one(name, "float", x)
-        kept = select(e.equal(array, array), array, constant(filling, array.dtype, array.shape))
-        return function(kept, axis=axis, keepdims=keepdims)
+def _without_nan(name: str, doc: str, function: Any, kind: str, category: str) -> Any:
+    def made(x: Any, /, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None) -> Array:
+        array = one(name, category, x)
+        if kind_of(array.dtype) not in "fc":
+            return function(array, axis=axis, keepdims=keepdims, initial=initial, where=where)
+        is_number = e.equal(array, array)
+        kept = select(is_number, array, constant(identity(kind, array.dtype), array.dtype, array.shape))
+        found = function(kept, axis=axis, keepdims=keepdims, initial=initial, where=where)
+        if kind == "sum":
+            return found
+        none = e.logical_not(any_(is_number, axis=axis, keepdims=keepdims, where=where))
+        return found if initial is not None else select(none, constant(math.nan, found.dtype, found.shape), found)
 
     made.__name__, made.__doc__ = name, doc
-    return row(name, standard=False, category="float", derivative=PIECEWISE)(made)
+    return row(name, standard=False, category=category, derivative=PIECEWISE)(made)
 
 
-nansum = _without_nan("nansum", "Return the sum over the axes of the elements that are not NaN.", sum_, 0.0)
-nanmax = _without_nan("nanmax", "Return the greatest element over the axes that is not NaN; -inf of none.", max_, -math.inf)
-nanmin = _without_nan("nanmin", "Return the least element over the axes that is not NaN; inf of none.", min_, math.inf)
+nansum = _without_nan("nansum", "Return the sum over the axes of the elements that are not NaN.", sum_, "sum", "numeric")
+nanmax = _without_nan("nanmax", "Return the greatest element over the axes that is not NaN; NaN of none.", max_, "max", "real")
+nanmin = _without_nan("nanmin", "Return the least element over the axes that is not NaN; NaN of none.", min_, "min", "real")
 
 
 @row("nanmean", standard=False, category="float", derivative=PIECEWISE)
 def nanmean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """Return the mean over the axes of the elements that are not NaN."""
-    array = one("nanmean", "float", x)
+    """Return the mean over the axes of the elements that are not NaN, of integers in float64."""
+    array = one("nanmean", "float", floats_of(x, "nanmean"))
     counted = reduced("sum", cast(e.equal(array, array), array.dtype), axes_of(axis, array.ndim, "nanmean"), keepdims)
     return e.divide(nansum(array, axis=axis, keepdims=keepdims), counted)
 
