@@ -340,7 +340,7 @@ _ADVICE = {
     "compress": "; write x[condition]",
     **dict.fromkeys(("view", "strides", "base", "flags", "data", "tobytes", "ctypes"), "; write np.asarray(x) for the memory"),
 }
-"""What to write in place of attributes of NumPy's arrays, by name."""
+"""Advice about attributes of NumPy's arrays that arrays lack, by name."""
 
 
 def attach() -> None:

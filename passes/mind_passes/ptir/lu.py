@@ -85,7 +85,7 @@ EXPANSIONS: Mapping[str, Callable[..., list[SSAValue]]] = {
     "mind.linalg.det.v1": _det,
     "mind.linalg.slogdet.v1": _slogdet,
 }
-"""What custom calls of linear algebra mean, by target: the values of their results, from the op and its operands."""
+"""Functions from a custom call and its operands to the values of its results, by target."""
 
 
 def _eliminated(packed: SSAValue, steps: int) -> tuple[SSAValue, SSAValue, SSAValue]:
