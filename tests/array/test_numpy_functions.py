@@ -39,6 +39,8 @@ PROGRAMS: dict[str, tuple[Any, Program]] = {
     "nan_to_num": (SPECIAL, lambda xp, x: xp.nan_to_num(x) + xp.nan_to_num(x, nan=1.0, posinf=2.0, neginf=3.0)),
     "nan_to_num of complex numbers": (SPECIAL * (1 + 1j), lambda xp, x: xp.nan_to_num(x)),
     "nan_to_num of integers": (WHOLE, lambda xp, x: xp.nan_to_num(x)),
+    "isreal": (SPECIAL, lambda xp, x: xp.isreal(x * (1 + 0j)) & xp.isreal(x)),
+    "iscomplex": (SPECIAL, lambda xp, x: xp.iscomplex(x[::-1] + 1j * x) | xp.iscomplex(x)),
     "angle": (SPECIAL, lambda xp, x: xp.angle(x)),
     "angle in degrees": (Z, lambda xp, x: xp.angle(x, deg=True)),
     "divmod": (X, lambda xp, x: xp.stack([*xp.divmod(x, 0.3), *divmod(x, -0.7)])),
@@ -270,6 +272,7 @@ def test_no_number_is_found_where_all_are_nan():
 def test_functions_whose_size_depends_on_data(xp: Any):
     x = ma.asarray(np.round(HOLES))
     close(xp.flatnonzero(x > 0), np.flatnonzero(x.ndarray > 0))
+    close(xp.argwhere(x > 0), np.argwhere(x.ndarray > 0))
     close(xp.bincount(ma.asarray([1, 4, 1]), minlength=2), np.bincount([1, 4, 1], minlength=2))
     close(xp.bincount(ma.asarray([1, 4, 1]), weights=ma.asarray([0.5, 1.0, 2.0])), np.bincount([1, 4, 1], [0.5, 1.0, 2.0]))
     close(xp.unique(x), np.unique(x.ndarray))

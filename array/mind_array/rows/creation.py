@@ -330,6 +330,12 @@ def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None
     return cast_to(_on(shape, "equal", k), dtype_or(dtype, float64))
 
 
+@row(standard=False, arrays=0)
+def identity(n: int, /, dtype: Any = None) -> Array:
+    """Return the square matrix with ones on its diagonal and zeros elsewhere."""
+    return eye(n, dtype=dtype)
+
+
 def _on(shape: tuple[Any, ...], relation: str, k: int) -> Array:
     """Test whether the column of each element of the last two axes stands in a relation to its row plus `k`."""
     rows, columns = iota(shape, len(shape) - 2, int64), iota(shape, len(shape) - 1, int64)
@@ -361,8 +367,8 @@ def triu(x: Any, /, k: int = 0) -> Array:
 
 
 @row("meshgrid", arrays=-1)
-def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Array]:
-    """Return coordinate matrices of vectors: one array of the joint shape for each."""
+def meshgrid(*arrays: Any, indexing: str = "xy", sparse: bool = False) -> list[Array]:
+    """Return coordinate matrices of vectors: one array of the joint shape for each, of extent 1 along the others if `sparse`."""
     from ..operands import broadcast
     from .manipulation import reshape
 
@@ -382,7 +388,8 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Array]:
     found: list[Array] = []
     for i, x in enumerate(vectors):
         aligned = tuple([sizes[i] if order[a] == i else 1 for a in range(len(order))])
-        found.append(broadcast(reshape(x, aligned), shape))
+        vector = reshape(x, aligned)
+        found.append(vector if sparse else broadcast(vector, shape))
     return found
 
 

@@ -122,6 +122,19 @@ def angle(z: Any, /, deg: bool = False) -> Array:
     return rad2deg(found) if deg else found
 
 
+@row("isreal", standard=False, category="numeric")
+def isreal(x: Any, /) -> Array:
+    """Return whether the imaginary parts are 0."""
+    array = one("isreal", "numeric", x)
+    return e.equal(imag(array) if is_complex(array) else like(0, array), 0)
+
+
+@row("iscomplex", standard=False, category="numeric")
+def iscomplex(x: Any, /) -> Array:
+    """Return whether the imaginary parts differ from 0."""
+    return e.logical_not(isreal(x))
+
+
 @row("divmod", standard=False, category="real", arrays=2)
 def divmod_(x1: Any, x2: Any, /) -> tuple[Array, Array]:
     """Return `x1 // x2` and `x1 % x2`."""

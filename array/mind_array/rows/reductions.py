@@ -242,9 +242,9 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Arr
 
 
 @row("sort", category="real", derivative=PIECEWISE)
-def sort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Array:
+def sort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True, kind: Any = None) -> Array:
     """
-    Return the elements along `axis` in order, equals as they stood; NaN is greater than all numbers.
+    Return the elements along `axis` in order, equals as they stood, whatever the `kind`; NaN is greater than all numbers.
 
     For None all elements are in one axis.
     """
@@ -253,7 +253,7 @@ def sort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: 
 
 
 @row("argsort", category="real")
-def argsort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Array:
+def argsort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True, kind: Any = None) -> Array:
     """Return the indices that put the elements along `axis` (all elements for None) in order, equals as they stood."""
     array, place = along(one("argsort", "ordered", x), axis, "argsort")
     k = array.shape[place]
