@@ -60,10 +60,8 @@ row(module="nn", standard=False, category="float", arrays=2)(straight_through)
 
 @row(module="nn", standard=False, category="real", derivative=PIECEWISE)
 def relu(x: Any, /) -> Array:
-    """Return the greater of `x` and 0. Its derivative at 0 is 0; that of a maximum would be shared."""
-    array = one("relu", "real", x)
-    zero = constant(0, array.dtype, array.shape)
-    return select(e.less_equal(array, zero), zero, array)
+    """Return the greater of `x` and 0."""
+    return e.maximum(one("relu", "real", x), 0)
 
 
 @row(module="nn", standard=False, category="float", derivative=SMOOTH)
