@@ -72,6 +72,7 @@ for _name in (
     "rows.linalg_rules",
     "rows.factors",
     "rows.pseudo_inverse",
+    "rows.trigonometry_rules",
     "rows.nn",
     "rows.numpy_mathematics",
     "rows.numpy_products",

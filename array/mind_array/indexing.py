@@ -27,12 +27,12 @@ from .dim import Dim
 from .dim_values import dim_value
 from .dtypes import int64, kind_of
 from .emit import constant, emit
-from .faults import ArrayIndexError, fault
+from .faults import fault
+from .keys import Key, bound, concrete_key, index_error, with_one_truth
 from .kinds import is_numpy, is_slice, is_tuple
 from .operands import array_of, broadcast, broadcast_shapes, cast
 from .trace import ACTIVE, TracedArray
 
-Key = Any
 _BASIC = (int, slice, EllipsisType, type(None), np.integer)
 
 
@@ -47,51 +47,13 @@ def concrete_item(x: Array, key: Key) -> Array:
     array = x.ndarray
     try:
         found = array[concrete_key(key)]
-    except IndexError as e:
+    except (IndexError, ValueError) as e:
         raise index_error(key, array.shape, str(e)) from None
     basic = type(key) in _BASIC or (is_tuple(key) and all(type(k) in _BASIC for k in key))
     if basic and type(found) is np.ndarray:
         x.shared = True
         return wrap_shared(found)
     return wrap(found)
-
-
-def index_error(key: Key, shape: Any, issue: str) -> MindError:
-    """E6001: a key does not fit a shape."""
-    message = f"index {shown_key(key)} of an array of shape {list(shape)}: {issue}"
-    return fault("E6001", message, kind=ArrayIndexError, indices=shown_key(key), shape=shape)
-
-
-def shown_key(key: Key) -> str:
-    """A key for messages."""
-    keys = key if is_tuple(key) else (key,)
-    text = ", ".join(_shown_entry(k) for k in keys)
-    return f"[{text}]" if len(text) < 120 else f"[{text[:117]}...]"
-
-
-def _shown_entry(k: Any) -> str:
-    if is_slice(k):
-        parts = ["" if v is None else str(v) for v in (k.start, k.stop)]
-        return ":".join(parts if k.step is None else [*parts, str(k.step)])
-    return "..." if k is Ellipsis else repr(k)
-
-
-def concrete_key(key: Key) -> Any:
-    """A key with NumPy arrays in place of arrays; E1101 for a traced one."""
-    if is_tuple(key):
-        return tuple([concrete_key(k) for k in key])
-    if isinstance(key, Array):
-        return key.concrete("an index", "use ma.where(mask, x, other), or x.at[index].set(value)")
-    if is_slice(key):
-        return slice(*(_bound(v) for v in (key.start, key.stop, key.step)))
-    return key
-
-
-def _bound(value: Any) -> Any:
-    """A bound of a slice as a Python integer."""
-    if isinstance(value, Array):
-        return int(value.concrete("a bound of a slice", "sizes must be static; use ma.dynamic_slice(x, start, sizes)"))
-    return value
 
 
 def _from_front(bound: Any, n: Any, default: Any) -> Any:
@@ -149,7 +111,7 @@ class Plan:
         axis = len(self.starts)
         n = self.shape[axis]
         if is_slice(k):
-            self._slice(axis, n, slice(*(_bound(v) for v in (k.start, k.stop, k.step))))
+            self._slice(axis, n, slice(*(bound(v) for v in (k.start, k.stop, k.step))))
         elif isinstance(k, Array):
             self._window(0, n, 1)
             self.layout.append("index")
@@ -362,8 +324,8 @@ def _within(k: Array, extent: Any, mode: str) -> Array:
 def _expanded(key: Key, x: Array) -> list[Any]:
     """The entries of a key: `...` replaced by slices, masks by index arrays, lists by arrays, missing ones added."""
     entries: list[Any] = []
-    for k in key if is_tuple(key) else (key,):
-        entries += _converted(k, key, x)
+    for k in with_one_truth(key) if is_tuple(key) else (key,):
+        entries += _converted(k, key, x, _axes_before(entries, x))
     if sum(k is Ellipsis for k in entries) > 1:
         raise index_error(key, x.shape, "`...` is given twice")
     used = sum(k is not None and k is not Ellipsis and not isinstance(k, bool) for k in entries)
@@ -376,12 +338,17 @@ def _expanded(key: Key, x: Array) -> list[Any]:
     return entries
 
 
-def _converted(k: Any, key: Key, x: Array) -> list[Any]:
+def _axes_before(entries: list[Any], x: Array) -> int | None:
+    """Return how many axes the entries so far select along; None after `...`."""
+    return None if any(k is Ellipsis for k in entries) else sum(k is not None and not isinstance(k, bool) for k in entries)
+
+
+def _converted(k: Any, key: Key, x: Array, axis: int | None) -> list[Any]:
     if k is None or k is Ellipsis or isinstance(k, bool | slice | Dim) or (isinstance(k, int | np.integer)):
         return [k]
     if isinstance(k, np.bool_):
         return [k.item()]
-    if isinstance(k, list):
+    if isinstance(k, list | range):
         k = np.asarray(k, dtype=int64 if not k else None)
     if not (isinstance(k, Array) or is_numpy(k)):
         raise index_error(key, x.shape, f"{type(k).__name__} is not an index; expected integers, slices, arrays, ... or None")
@@ -396,4 +363,7 @@ def _converted(k: Any, key: Key, x: Array) -> list[Any]:
         raise fault("E1108", f"{message} x.at[mask].set(value) to change the selected elements", function="__getitem__")
     if array.ndim == 0:
         return [bool(array.ndarray)]
+    if axis is not None and any(m != n for m, n in zip(array.shape, x.shape[axis:], strict=False)):
+        message = f"a mask of shape {list(array.shape)} from axis {axis} on, expected the extents of the array there"
+        raise index_error(key, x.shape, message)
     return [wrap(i) for i in array.ndarray.nonzero()]

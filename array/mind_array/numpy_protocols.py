@@ -16,11 +16,21 @@ from typing import Any
 import numpy as np
 
 from .array import Array
-from .dtypes import kind_of
+from .dtypes import as_dtype, complex128, float64, int64, kind_of
 from .faults import fault, similar
 from .kinds import is_sequence
-from .operands import array_of, cast, floats_of, is_number
-from .rows import creation, indexing, linalg, manipulation, mathematics, reductions
+from .operands import array_of, cast, floats_of, is_number, static_size
+from .rows import (
+    creation,
+    data_dependent,
+    dtype_functions,
+    indexing,
+    linalg,
+    manipulation,
+    mathematics,
+    numpy_statistics,
+    reductions,
+)
 from .rows.numpy_shapes import diagonal
 from .table import BY_NUMPY
 
@@ -40,6 +50,8 @@ def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kwargs: An
     """Run a ufunc of NumPy with one of our arrays among its operands."""
     name = ufunc.__name__
     options = {n: v for n, v in kwargs.items() if not _is_default(n, v)}
+    if method == "at" or "out" in options:
+        raise _in_place(name, method)
     if method in ("reduce", "accumulate"):
         table = _REDUCTIONS if method == "reduce" else _ACCUMULATIONS
         if name not in table:
@@ -53,12 +65,28 @@ def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kwargs: An
     if method != "__call__" or found is None:
         what = f"np.{name}" if method == "__call__" else f"np.{name}.{method}"
         raise _unsupported(what, sorted(n for n in BY_NUMPY if isinstance(getattr(np, n, None), np.ufunc)))
-    if "out" in options or "where" in options or set(options) - {"dtype"}:
-        raise fault(
-            "E1110", f"np.{name}: {sorted(options)} are not supported for these arrays", argument=str(sorted(options)), value=""
-        )
+    if others := sorted(set(options) - {"dtype"}):
+        advice = "; write np.where(where, result, other)" if others == ["where"] else ""
+        raise fault("E1110", f"np.{name}: {others} are not supported for these arrays{advice}", argument=str(others), value="")
+    if name.startswith("logical_"):
+        return found.function(*(reductions.truth(array_of(x, f"np.{name}")) for x in inputs))
     operands = _resolved(ufunc, inputs, options.get("dtype"))
     return found.function(*operands)
+
+
+def _in_place(name: str, method: str) -> Exception:
+    """E1110: arrays are values, so no function writes into one."""
+    update = {
+        "add": "x.at[i].add(v)",
+        "multiply": "x.at[i].multiply(v)",
+        "minimum": "x.at[i].min(v)",
+        "maximum": "x.at[i].max(v)",
+    }
+    if method == "at":
+        message = f"np.{name}.at writes into an array; write x = {update.get(name, 'x.at[i].set(v)')}"
+    else:
+        message = f"np.{name}: out= writes into an array; write x = np.{name}(...), or x = x + y in place of x += y"
+    return fault("E1110", message, argument="out", value="")
 
 
 def _is_default(name: str, value: Any) -> bool:
@@ -112,13 +140,15 @@ def _variance(function: Callable[..., Array]) -> Callable[..., Array]:
     return variance
 
 
-def _where(condition: Any, x: Any, y: Any) -> Array:
+def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    if x is None and y is None:
+        return data_dependent.nonzero(condition)
     return mathematics.where(reductions.truth(array_of(condition, "where")), *_same_dtype(x, y))
 
 
 def _same_dtype(*xs: Any) -> list[Any]:
     """Operands in the dtype that NumPy gives them together."""
-    given = [x if is_number(x) else array_of(x, "operand") for x in xs]
+    given = [x if is_number(x) else creation.asarray(x) if is_sequence(x) else array_of(x, "operand") for x in xs]
     if all(isinstance(x, Array) for x in given) and len({x.dtype for x in given}) == 1:
         return given
     dtype = np.result_type(*(x if is_number(x) else x.dtype for x in given))
@@ -133,12 +163,21 @@ def _joined(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Array:
-    return mathematics.clip(a, min if a_min is None else a_min, max if a_max is None else a_max)
+    bounds = [min if a_min is None else a_min, max if a_max is None else a_max]
+    array, *given = _same_dtype(a, *(b for b in bounds if b is not None))
+    return mathematics.clip(array, *(None if b is None else given.pop(0) for b in bounds))
 
 
-def _take(a: Any, indices: Any, axis: int | None = None) -> Array:
-    places = creation.asarray(indices) if is_sequence(indices) else indices
-    return indexing.take(manipulation.ravel(a) if axis is None else a, places, axis=axis or 0)
+def _take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Array:
+    places = creation.asarray(indices) if is_sequence(indices) else array_of(indices, "take", "indices")
+    array, axis = manipulation.along(a, axis, "take")
+    if mode not in ("raise", "clip", "wrap"):
+        raise fault("E1110", f"np.take: mode is {mode!r}, expected 'raise', 'clip' or 'wrap'", argument="mode", value=mode)
+    if mode != "raise":
+        n = static_size(array.shape[axis], "take")
+        wide = cast(places, int64)
+        places = mathematics.remainder(wide, n) if mode == "wrap" else mathematics.clip(wide, 0, n - 1)
+    return indexing.take(array, places, axis=axis)
 
 
 def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Array:
@@ -151,9 +190,24 @@ def _rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     return manipulation.moveaxis(array, place, start - 1 if place < start else start)
 
 
+def _wide(x: Any) -> Array:
+    """Return an array of numbers in 64 bits at least, in which NumPy computes covariances."""
+    array = creation.asarray(x) if is_sequence(x) else array_of(x, "cov")
+    return cast(array, complex128 if kind_of(array.dtype) == "c" else float64)
+
+
+def _mean(a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = None) -> Array:
+    array = floats_of(a, "array") if dtype is None else cast(array_of(a, "mean"), as_dtype(dtype))
+    return reductions.mean(array, axis=axis, keepdims=keepdims, where=where)
+
+
 _SPECIAL: dict[str, Callable[..., Any]] = {
-    "mean": lambda a, axis=None, keepdims=False: reductions.mean(floats_of(a, "array"), axis=axis, keepdims=keepdims),
-    "average": lambda a, axis=None, weights=None, keepdims=False: reductions.average(
+    "mean": _mean,
+    "cov": lambda m, y=None, *args, **options: numpy_statistics.cov(_wide(m), None if y is None else _wide(y), *args, **options),
+    "sort": lambda a, axis=-1, kind=None, stable=None: reductions.sort(a, axis=axis),
+    "argsort": lambda a, axis=-1, kind=None, stable=None: reductions.argsort(a, axis=axis),
+    "astype": lambda x, dtype, copy=True: dtype_functions.astype(x, dtype, copy=copy),
+    "average": lambda a, axis=None, weights=None, keepdims=False: numpy_statistics.average(
         floats_of(a, "array"), axis, weights, keepdims=keepdims
     ),
     "median": lambda a, axis=None, keepdims=False: reductions.median(floats_of(a, "array"), axis, keepdims=keepdims),
@@ -189,15 +243,34 @@ def array_function(self: Array, function: Any, types: Any, args: Sequence[Any], 
     """Run a function of NumPy, not a ufunc, with one of our arrays among its arguments."""
     module = str(getattr(function, "__module__", "")).removeprefix("numpy").strip(".")
     name = f"{module}.{function.__name__}" if module in ("linalg", "fft") else function.__name__
-    options = {n: v for n, v in kwargs.items() if not _is_default(n, v)}
+    options = _stated(function, kwargs)
     special = _SPECIAL.get(name)
     if special is not None:
-        return special(*args, **options)
+        return _called(name, special, args, options)
     found = BY_NUMPY.get(name)
     if found is None:
         raise _unsupported(f"np.{name}", sorted({*BY_NUMPY, *_SPECIAL}))
     positional, named = _bound(function, found.function, args, options)
-    return found.function(*positional, **named)
+    return _called(name, found.function, positional, named)
+
+
+def _stated(function: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments by name without those that say nothing: None says something where it is not the default, as for an axis."""
+    signature = _signature(function)
+    defaults = {} if signature is None else {p.name: p.default for p in signature.parameters.values()}
+    return {n: v for n, v in options.items() if not _is_default(n, v) or (v is None and defaults.get(n) is not None)}
+
+
+def _called(name: str, function: Any, positional: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """Return what a function of ours gives; E1110 for an argument of NumPy's that it does not have."""
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*positional, **named)
+    except TypeError as err:
+        known = ", ".join(signature.parameters)
+        message = f"np.{name} of these arrays: {err}; the arguments are {known}"
+        raise fault("E1110", message, argument=str(err), value="") from None
+    return function(*positional, **named)
 
 
 def _bound(theirs: Any, ours: Any, args: Sequence[Any], options: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -207,8 +280,11 @@ def _bound(theirs: Any, ours: Any, args: Sequence[Any], options: Mapping[str, An
     signature = _signature(theirs)
     if signature is None or any(p.kind is p.VAR_POSITIONAL for p in positional):
         return list(args), dict(options)
-    bound = signature.bind(*args, **options).arguments
-    given = {n: v for n, v in bound.items() if not _is_default(n, v)}
+    bound = dict(signature.bind(*args, **options).arguments)
+    for p in signature.parameters.values():
+        if p.kind is p.VAR_KEYWORD:
+            bound |= bound.pop(p.name, {})
+    given = _stated(theirs, bound)
     names, values = list(given), list(given.values())
     count = min(len(positional), len(values))
     taken = [n for n in names if n not in ("axis", "dtype", "keepdims")][:count]
@@ -216,8 +292,11 @@ def _bound(theirs: Any, ours: Any, args: Sequence[Any], options: Mapping[str, An
 
 
 def attach() -> None:
-    """Give `Array` the protocols."""
-    members: dict[str, Any] = {"__array_ufunc__": array_ufunc, "__array_function__": array_function}
+    """Give `Array` the protocols, and methods of NumPy's arrays that are functions of these."""
+    members: dict[str, Any] = {
+        **{"__array_ufunc__": array_ufunc, "__array_function__": array_function},
+        **{"diagonal": diagonal, "trace": _trace},
+    }
     for name, member in members.items():
         setattr(Array, name, member)
 

@@ -58,7 +58,8 @@ def array_of(x: Operand, function: str, argument: str = "x") -> Array:
     if isinstance(x, Dim):
         return dim_value(x)
     actual = type(x).__name__
-    message = f"{function}: {argument} is a {actual}, expected an array or a number"
+    advice = f"; write ma.asarray({argument})" if is_sequence(x) else ""
+    message = f"{function}: {argument} is a {actual}, expected an array or a number{advice}"
     raise fault("E2001", message, expected="an array", actual=actual)
 
 

@@ -12,7 +12,7 @@ from .array import Array, check_device, wrap
 from .dim import Dim
 from .dtypes import kind_of
 from .faults import fault
-from .indexing import getitem
+from .indexing import concrete_item, getitem
 from .kinds import is_sequence
 from .operands import is_number
 from .rows import (
@@ -28,6 +28,7 @@ from .rows import (
     reductions,
 )
 from .rows.numpy_mathematics import divmod_
+from .table import TABLE
 from .trace import TracedArray
 from .updates import At, setitem
 
@@ -194,8 +195,11 @@ def _to_device(self: Array, device: Any, /, *, stream: Any = None) -> Array:
     return self
 
 
-def _item(self: Array) -> Any:
+def _item(self: Array, *index: Any) -> Any:
     array = self.concrete("item()", "return the array, and call item on the result")
+    if index:
+        given = index[0] if len(index) == 1 and is_sequence(index[0]) else index
+        return concrete_item(self if len(given) > 1 else manipulation.ravel(self), tuple(given)).ndarray.item()
     if array.size != 1:
         raise fault("E1110", f"item() of shape {list(array.shape)}, expected one element", argument="x", value=str(array.shape))
     return array.item()
@@ -300,13 +304,43 @@ _METHODS: dict[str, Any] = {
     **{n: _reduction(getattr(reductions, n)) for n in ("prod", "mean", "var", "std", "argmax", "argmin")},
     "sort": lambda self, axis=-1: reductions.sort(self, axis=axis),
     "argsort": lambda self, axis=-1: reductions.argsort(self, axis=axis),
+    "searchsorted": lambda self, v, side="left", sorter=None: reductions.searchsorted(self, _plain(v), side=side, sorter=sorter),
 }
 
 
-def _take(self: Array, indices: Any, axis: Any) -> Array:
-    from .rows.indexing import take
+def _plain(x: Any) -> Any:
+    """An argument of a method of NumPy's: lists are arrays there."""
+    return creation.asarray(x) if is_sequence(x) else x
 
-    return take(manipulation.ravel(self) if axis is None else self, indices, axis=0 if axis is None else axis)
+
+def _take(self: Array, indices: Any, axis: Any) -> Array:
+    array, place = manipulation.along(self, axis, "take")
+    return indexing.take(array, _plain(indices), axis=place)
+
+
+def _contains(self: Array, value: Any) -> bool:
+    return bool(reductions.any_(elementwise.equal(self, value)))
+
+
+def _missing(self: Array, name: str) -> Any:
+    """Raise the error for an attribute that arrays lack; memory that was never said to be shared is not."""
+    if name == "shared":
+        return False
+    advice = f"; write ma.{name}(x)" if name in TABLE else _ADVICE.get(name, "")
+    raise AttributeError(f"an array has no attribute {name!r}{advice}", name=name, obj=self)
+
+
+_VALUES = "; arrays are values, so write"
+_ADVICE = {
+    "fill": f"{_VALUES} ma.full_like(x, value)",
+    "put": f"{_VALUES} x.at[indices].set(values)",
+    "partition": f"{_VALUES} ma.sort(x)",
+    "resize": f"{_VALUES} ma.reshape(x, shape)",
+    "flat": "; write ma.ravel(x)",
+    "compress": "; write x[condition]",
+    **dict.fromkeys(("view", "strides", "base", "flags", "data", "tobytes", "ctypes"), "; write np.asarray(x) for the memory"),
+}
+"""Advice about attributes of NumPy's arrays that arrays lack, by name."""
 
 
 def attach() -> None:
@@ -325,6 +359,7 @@ def attach() -> None:
         "__float__": _scalar(float, "biuf", "use ma.astype(x, ma.float64), or make it a static argument"),
         "__complex__": _scalar(complex, "biufc", "use ma.astype(x, ma.complex128), or make it a static argument"),
         **{"__index__": _index, "__iter__": _iter, "__array__": _array, "__array_namespace__": _namespace, "__hash__": None},
+        **{"__contains__": _contains, "__getattr__": _missing},
         **{"__format__": _format, "__round__": _rounded, "__reduce__": _reduce},
         **{"__copy__": _copied, "__deepcopy__": _copied},
         **{"__dlpack__": _dlpack, "__dlpack_device__": _dlpack_device, "__array_priority__": 1000},

@@ -24,8 +24,10 @@ from mind_passes.shape.specialize import take_types
 from mind_runtime.compilation import find_function
 
 from . import tree
+from .array import Array
 from .dtypes import as_dtype, float64, ptir_dtype
 from .faults import fault, translated
+from .kinds import is_numpy
 from .library import Library
 from .operands import array_of, shape_of
 from .staging import Function, Spec, apply, at_op, stage, symbol
@@ -55,10 +57,13 @@ def spec(shape: Any, dtype: Any = float64, *, name: str | None = None, parameter
 
 def trace(function: Function, /, *specs: Any, name: str | None = None, passes: Passes | None = "", **keywords: Any) -> ModuleOp:
     """
-    Return the module of a function for arguments, or specs of them.
+    Return the module of a function for arguments, or specs of them. The sum of a diagonal is `ma.linalg.trace`.
 
     Concrete arrays that it uses become constants. `passes` as for `jit`; by default none run.
     """
+    if isinstance(function, Array) or is_numpy(function):
+        message = "trace records a function, found an array; the sum of a diagonal is ma.linalg.trace"
+        raise fault("E1105", message, path="trace", actual=type(function).__name__)
     staged = stage(_plain(function), specs, keywords, name=name or symbol(function), literals=True)
     leaves = tree.leaves((specs, keywords))
     parameters = [isinstance(x, Spec) and x.parameter for x in leaves]

@@ -81,10 +81,10 @@ class Trace:
     def lift(self, x: Array) -> SSAValue:
         """Return the value that stands for an array here; E1102 for one of a trace that is over, or is none around this one."""
         if type(x) is TracedArray:
-            if x.trace is self:
+            if x.recorder is self:
                 if self.open:
                     return x.value
-            elif x.trace.open and self._is_inside(x.trace):
+            elif x.recorder.open and self._is_inside(x.recorder):
                 return self._capture(x)
             raise leaked(x)
         return self._capture(x) if self.parent is not None else self._hide(x)
@@ -223,10 +223,10 @@ def _too_long(location: object, count: int) -> None:
 class TracedArray(Array):
     """An array of a function that is being traced: it has a dtype and a shape, and no elements."""
 
-    __slots__ = ("spec_of", "trace", "value", "weak")
+    __slots__ = ("recorder", "spec_of", "value", "weak")
 
     value: SSAValue
-    trace: Trace
+    recorder: Trace
     spec_of: TensorSpec
     weak: bool
 
@@ -257,13 +257,13 @@ class TracedArray(Array):
 def traced(value: SSAValue, trace: Trace, spec: TensorSpec, weak: bool = False) -> TracedArray:
     """Return the traced array of a value."""
     made: TracedArray = object.__new__(TracedArray)
-    made.value, made.trace, made.spec_of, made.weak = value, trace, spec, weak
+    made.value, made.recorder, made.spec_of, made.weak = value, trace, spec, weak
     return made
 
 
 def leaked(x: TracedArray) -> MindError:
     """E1102: an array is used outside of the function that made it."""
-    made, where = shown(x.location), x.trace.place
+    made, where = shown(x.location), x.recorder.place
     message = f"array made at {made} left the function traced at {where}; return it instead"
     return fault("E1102", message, made=made, traced=where)
 

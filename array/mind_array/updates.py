@@ -22,7 +22,8 @@ from .dim_values import dim_value
 from .dtypes import bool_, int64, kind_of, promote, promote_scalar
 from .emit import constant, emit
 from .faults import fault
-from .indexing import Key, Plan, bounded, concrete_key, getitem, index_error, shown_key
+from .indexing import Plan, bounded, getitem
+from .keys import Key, concrete_key, index_error, shown_key
 from .kinds import is_numpy, number_type
 from .operands import array_of, broadcast, cast, is_number
 from .trace import ACTIVE, TracedArray

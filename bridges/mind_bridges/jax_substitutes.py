@@ -21,9 +21,24 @@ def substitute(jax: Any, equation: Any) -> Callable[..., Any] | None:
     stated, name = equation.params, equation.primitive.name
     if name == "cumlogsumexp":
         return partial(jax.lax.associative_scan, jax.numpy.logaddexp, axis=stated["axis"], reverse=stated["reverse"])
+    if name in ("sin", "cos") and equation.invars[0].aval.dtype.kind == "c":
+        return partial(_by_hyperbolic, jax.lax, name)
     if name.startswith("scatter") and stated["mode"] is jax.lax.GatherScatterMode.FILL_OR_DROP:
         return _whole_windows(jax, equation)
     return None
+
+
+def _by_hyperbolic(lax: Any, name: str, z: Any) -> Any:
+    """
+    Return `sin z` as `-i sinh(i z)`, `cos z` as `cosh(i z)`.
+
+    The StableHLO of JAX has a case for real parts of 0, whose derivative by the real part is 0.
+    """
+    turned = lax.complex(-lax.imag(z), lax.real(z))
+    if name == "cos":
+        return lax.cosh(turned)
+    found = lax.sinh(turned)
+    return lax.complex(lax.imag(found), -lax.real(found))
 
 
 def _whole_windows(jax: Any, equation: Any) -> Callable[..., Any] | None:

@@ -61,6 +61,34 @@ def test_gates_of_other_dtypes_and_in_loops() -> None:
         np.testing.assert_allclose(compile(from_jax(jax.nn.sigmoid, y))(y), jax.nn.sigmoid(y), rtol=1e-3)
 
 
+@pytest.mark.parametrize("target", ["numpy", "xla"])
+@pytest.mark.parametrize("name", ["sin", "cos", "sinc", "sinh", "cosh", "tan", "arcsinh", "arctan"])
+def test_functions_of_complex_numbers_have_derivatives_on_both_axes(name: str, target: str) -> None:
+    z = np.array([0, 2j, -0.5j, 1.5, -1, 0.3 - 0.4j], np.complex64)
+    z = z + np.float32(name == "arcsinh")  # off the branch cut
+
+    def loss(z: Any) -> Any:
+        y = getattr(jnp, name)(z)
+        return jnp.sum(y.real) + 2 * jnp.sum(y.imag * z.real)
+
+    value, gradient = compile(value_and_grad(from_jax(loss, z)), "main_grad", target=target)(z)
+    for found, expected in zip((value, gradient), jax.value_and_grad(loss)(z), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["arcsin", "arccos", "arccosh", "arctanh"])
+def test_inverse_functions_of_complex_numbers_have_derivatives(name: str) -> None:
+    z = np.array([0.2 + 0.5j, 1.5 - 1j, 2 + 3j, 0.4 + 0.1j], np.complex64)
+
+    def loss(z: Any) -> Any:
+        y = getattr(jnp, name)(z)
+        return jnp.sum(y.real) + 2 * jnp.sum(y.imag)
+
+    found = compile(value_and_grad(from_jax(loss, z)), "main_grad")(z)
+    for a, b in zip(found, jax.value_and_grad(loss)(z), strict=True):
+        close(a, b)
+
+
 @pytest.mark.parametrize("name", ["i0e", "i1e", "i0", "i1"])
 def test_bessel_functions_have_derivatives_everywhere(name: str) -> None:
     f = getattr(jax.scipy.special, name)

@@ -91,12 +91,12 @@ FIRST_UNNAMED = 0xE000
 
 
 @row("einsum", standard=False, category="numeric", arrays=-1, derivative=SMOOTH)
-def einsum(subscripts: str, /, *operands: Any) -> Array:
+def einsum(subscripts: str, /, *operands: Any, optimize: Any = None) -> Array:
     """
     Return sums of products by the letters of axes, as in `einsum("ij,jk->ik", a, b)`, two operands at a time.
 
     `...` stands for the other axes, as many as there are; axes of extent 1 are repeated. E1110 for subscripts that say nothing,
-    E3002 for another rank than theirs, E3001 for extents that differ.
+    E3002 for another rank than theirs, E3001 for extents that differ. `optimize` is accepted; operands are taken in their order.
     """
     arrays, _ = promoted("einsum", "numeric", *(array_of(x, "einsum") for x in operands))
     inputs, output = _read_subscripts(subscripts, [x.ndim for x in arrays])

@@ -293,12 +293,24 @@ def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *, 
     first, last = (broadcast(cast_to(x, work), shape) for x in ends)
     places = iota(shape, 0, float64 if kind_of(work) == "c" else work)
     between = count - 1 if endpoint else count
+    if kind_of(wanted) in "iu":
+        distance = e.divide(e.subtract(last, first), constant(max(between, 1), work, shape))
+        return _whole_steps(first, last, distance, places, wanted, endpoint)
     share = e.divide(cast_to(places, work), constant(max(between, 1), work, shape))
     along = e.add(e.multiply(first, e.subtract(constant(1, work, shape), share)), e.multiply(last, share))
     along = select(e.equal(first, last), first, along)
     if endpoint and count > 1:
         along = select(e.equal(iota(shape, 0, int64), constant(count - 1, int64, shape)), last, along)
     return cast_to(select(e.equal(iota(shape, 0, int64), constant(0, int64, shape)), first, along), wanted)
+
+
+def _whole_steps(first: Array, last: Array, step: Array, places: Array, dtype: DType, endpoint: bool) -> Array:
+    """Numbers at equal distances, rounded down to whole ones, by the formula of NumPy: its last bits decide about them."""
+    along = e.add(e.multiply(places, step), first)
+    count = places.shape[0]
+    if endpoint and count > 1:
+        along = select(e.equal(places, constant(count - 1, places.dtype, places.shape)), last, along)
+    return cast_to(e.floor(along), dtype)
 
 
 def _ends(start: Any, stop: Any) -> tuple[list[Array], DType]:
@@ -316,6 +328,12 @@ def eye(n_rows: int, n_cols: int | None = None, /, k: int = 0, dtype: Any = None
     check_device(device)
     shape = shape_of((n_rows, n_rows if n_cols is None else n_cols), "eye")
     return cast_to(_on(shape, "equal", k), dtype_or(dtype, float64))
+
+
+@row(standard=False, arrays=0)
+def identity(n: int, /, dtype: Any = None) -> Array:
+    """Return the square matrix with ones on its diagonal and zeros elsewhere."""
+    return eye(n, dtype=dtype)
 
 
 def _on(shape: tuple[Any, ...], relation: str, k: int) -> Array:
@@ -349,8 +367,8 @@ def triu(x: Any, /, k: int = 0) -> Array:
 
 
 @row("meshgrid", arrays=-1)
-def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Array]:
-    """Return coordinate matrices of vectors: one array of the joint shape for each."""
+def meshgrid(*arrays: Any, indexing: str = "xy", sparse: bool = False) -> list[Array]:
+    """Return coordinate matrices of vectors: one array of the joint shape for each, of extent 1 along the others if `sparse`."""
     from ..operands import broadcast
     from .manipulation import reshape
 
@@ -370,7 +388,8 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Array]:
     found: list[Array] = []
     for i, x in enumerate(vectors):
         aligned = tuple([sizes[i] if order[a] == i else 1 for a in range(len(order))])
-        found.append(broadcast(reshape(x, aligned), shape))
+        vector = reshape(x, aligned)
+        found.append(vector if sparse else broadcast(vector, shape))
     return found
 
 

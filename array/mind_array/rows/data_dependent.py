@@ -62,6 +62,12 @@ def flatnonzero(a: Any, /) -> Array:
     return wrap(np.flatnonzero(concrete(a, "flatnonzero", "use ma.where(x != 0, ...) or a mask")).astype(int64))
 
 
+@row("argwhere", standard=False, host=_REASON)
+def argwhere(a: Any, /) -> Array:
+    """Return the indices of the elements that differ from 0 as rows, in row-major order."""
+    return wrap(np.argwhere(concrete(a, "argwhere", "use ma.where(x != 0, ...) or a mask")).astype(int64))
+
+
 def _unique(x: Any, function: str) -> tuple[Any, Any, Any, Any]:
     array = concrete(x, function, "use ma.sort, and a mask of the first of equals")
     values, indices, inverse, counts = np.unique(

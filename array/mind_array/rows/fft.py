@@ -121,6 +121,21 @@ def _along_several(name: str) -> Function:
 fftn, ifftn, rfftn, irfftn = (_along_several(name) for name in ("fftn", "ifftn", "rfftn", "irfftn"))
 
 
+def _along_two(name: str, general: Function) -> Function:
+    category = "float" if name == "rfft2" else "floating"
+
+    def function(x: Any, /, s: Any = None, axes: Any = (-2, -1), norm: str = "backward") -> Array:
+        return general(x, s=s, axes=axes, norm=norm)
+
+    function.__name__, function.__doc__ = name, f"{_DOCS[name.replace('2', 'n')]} By default they are the last two."
+    return row(f"fft.{name}", module="fft", standard=False, category=category, derivative=SMOOTH)(function)
+
+
+fft2, ifft2, rfft2, irfft2 = (
+    _along_two(name, general) for name, general in (("fft2", fftn), ("ifft2", ifftn), ("rfft2", rfftn), ("irfft2", irfftn))
+)
+
+
 @row("fft.fftfreq", module="fft", arrays=0)
 def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """Return the frequencies of a transform of `n` samples at distances `d`: 0 and up, then the negative ones."""

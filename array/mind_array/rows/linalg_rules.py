@@ -138,11 +138,6 @@ def _cholesky_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
     return [matmul(factor, _lower(inner))]
 
 
-def _check_real(x: Array, what: str) -> None:
-    if kind_of(x.dtype) == "c":
-        raise fault("E5001", f"{what} of complex matrices has no derivative here; of real ones it has", op=what)
-
-
 def _gaps(values: Array) -> Array:
     """`1 / (values[j] - values[i])` at `[i, j]`, and 0 where they are equal."""
     difference = e.subtract(expand_dims(values, axis=-2), expand_dims(values, axis=-1))
@@ -158,36 +153,37 @@ def _diagonal(values: Array) -> Array:
 
 
 def _eigh_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
-    """Giles: Collected matrix derivative results, 2008, section 3.1; of symmetric matrices, equal eigenvalues left out."""
-    _check_real(xs[0], "eigh")
+    """Giles: Collected matrix derivative results, 2008, section 3.1, with adjoints for transposes; equal eigenvalues left out."""
     (values, vectors), (values_adj, vectors_adj) = ys, gs
-    turned = e.multiply(_gaps(values), matmul(matrix_transpose(vectors), vectors_adj))
+    adjoint = conjugate_transposed(vectors)
+    turned = e.multiply(_gaps(values), matmul(adjoint, _conjugated(vectors_adj)))
     inner = e.add(_diagonal(values_adj), turned)
-    return [_hermitian(matmul(matmul(vectors, inner), matrix_transpose(vectors)))]
+    return [_conjugated(_hermitian(matmul(matmul(vectors, inner), adjoint)))]
 
 
 def _eigh_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
-    _check_real(xs[0], "eigh")
     values, vectors = ys
-    inner = matmul(matmul(matrix_transpose(vectors), _hermitian(ts[0])), vectors)
-    return [diagonal(inner), matmul(vectors, e.multiply(_gaps(values), inner))]
+    inner = matmul(matmul(conjugate_transposed(vectors), _hermitian(ts[0])), vectors)
+    return [_real(diagonal(inner)), matmul(vectors, e.multiply(_gaps(values), inner))]
+
+
+def _real(x: Array) -> Array:
+    """The real part of numbers of which nothing else counts."""
+    return parts_of(x)[0] if is_complex(x) else x
 
 
 def _eigvalsh_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
-    _check_real(xs[0], "eigvalsh")
     vectors = eigh(xs[0]).eigenvectors
-    return [matmul(e.multiply(vectors, expand_dims(gs[0], axis=-2)), matrix_transpose(vectors))]
+    return [_conjugated(matmul(e.multiply(vectors, expand_dims(gs[0], axis=-2)), conjugate_transposed(vectors)))]
 
 
 def _eigvalsh_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
-    _check_real(xs[0], "eigvalsh")
     vectors = eigh(xs[0]).eigenvectors
-    return [diagonal(matmul(matmul(matrix_transpose(vectors), _hermitian(ts[0])), vectors))]
+    return [_real(diagonal(matmul(matmul(conjugate_transposed(vectors), _hermitian(ts[0])), vectors)))]
 
 
-def _thin(x: Array, u: Array, vh: Array) -> None:
-    """E5001 unless the singular vectors are those of `full_matrices=False`, of real matrices."""
-    _check_real(x, "svd")
+def _thin(u: Array, vh: Array) -> None:
+    """E5001 unless the singular vectors are those of `full_matrices=False`."""
     if u.shape[-1] != vh.shape[-2]:
         raise fault("E5001", "svd with full_matrices=True has no derivative; full_matrices=False has", op="svd")
 
@@ -199,60 +195,68 @@ def _scale(x: Array, values: Array) -> Array:
 
 def _outside(x: Array, basis: Array) -> Array:
     """Return the part of the columns of `x` that is outside of the space of the columns of `basis`."""
-    return e.subtract(x, matmul(basis, matmul(matrix_transpose(basis), x)))
+    return e.subtract(x, matmul(basis, matmul(conjugate_transposed(basis), x)))
 
 
 def _reciprocal(values: Array) -> Array:
     return e.divide(constant(1, values.dtype, values.shape), values)
 
 
+def _turns(diagonals: Array, inverse: Array) -> Array:
+    """Matrices with the imaginary parts of numbers on the diagonal, as imaginary numbers, over the singular values."""
+    turn = e.multiply(parts_of(diagonals)[1], inverse)
+    return _diagonal(from_parts(constant(0, turn.dtype, turn.shape), turn))
+
+
 def _svd_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
     """Townsend: Differentiating the singular value decomposition, 2016; equal singular values are left out."""
     u, s, vh = ys
-    _thin(xs[0], u, vh)
-    v, (u_adj, s_adj, vh_adj) = matrix_transpose(vh), gs
-    v_adj = matrix_transpose(vh_adj)
-    gaps = _gaps(square(s))
+    _thin(u, vh)
+    v, u_adj, v_adj = conjugate_transposed(vh), _conjugated(gs[0]), matrix_transpose(gs[2])
+    gaps, inverse = _gaps(square(s)), _reciprocal(s)
+    along = matmul(conjugate_transposed(u), u_adj)
     left, right = (
-        e.multiply(gaps, e.subtract(p, matrix_transpose(p)))
-        for p in (matmul(matrix_transpose(u), u_adj), matmul(matrix_transpose(v), v_adj))
+        e.multiply(gaps, e.subtract(p, conjugate_transposed(p))) for p in (along, matmul(conjugate_transposed(v), v_adj))
     )
-    inner = e.add(_scale(left, s), e.add(matrix_transpose(_scale(matrix_transpose(right), s)), _diagonal(s_adj)))
+    inner = e.add(_scale(left, s), e.add(conjugate_transposed(_scale(conjugate_transposed(right), s)), _diagonal(gs[1])))
+    if is_complex(u):
+        inner = e.add(inner, _turns(diagonal(along), inverse))
     found = matmul(matmul(u, inner), vh)
-    inverse = _reciprocal(s)
     if xs[0].shape[-2] > s.shape[-1]:
         found = e.add(found, matmul(_scale(_outside(u_adj, u), inverse), vh))
     if xs[0].shape[-1] > s.shape[-1]:
-        found = e.add(found, matmul(u, matrix_transpose(_scale(_outside(v_adj, v), inverse))))
-    return [found]
+        found = e.add(found, matmul(u, conjugate_transposed(_scale(_outside(v_adj, v), inverse))))
+    return [_conjugated(found)]
 
 
 def _svd_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
+    """Of complex matrices the phases of both vectors are free; those of `v` stay, as in JAX."""
     u, s, vh = ys
-    _thin(xs[0], u, vh)
-    v, t = matrix_transpose(vh), ts[0]
-    inner = matmul(matmul(matrix_transpose(u), t), v)
-    gaps, flipped, inverse = _gaps(square(s)), matrix_transpose(inner), _reciprocal(s)
+    _thin(u, vh)
+    v, t = conjugate_transposed(vh), ts[0]
+    inner = matmul(matmul(conjugate_transposed(u), t), v)
+    gaps, flipped, inverse = _gaps(square(s)), conjugate_transposed(inner), _reciprocal(s)
     rows = expand_dims(s, axis=-1)
-    du = matmul(u, e.multiply(gaps, e.add(_scale(inner, s), e.multiply(rows, flipped))))
+    turned = e.multiply(gaps, e.add(_scale(inner, s), e.multiply(rows, flipped)))
+    if is_complex(u):
+        turned = e.add(turned, _turns(diagonal(inner), inverse))
+    du = matmul(u, turned)
     dv = matmul(v, e.multiply(gaps, e.add(e.multiply(rows, inner), _scale(flipped, s))))
     if xs[0].shape[-2] > s.shape[-1]:
         du = e.add(du, _scale(_outside(matmul(t, v), u), inverse))
     if xs[0].shape[-1] > s.shape[-1]:
-        dv = e.add(dv, _scale(_outside(matmul(matrix_transpose(t), u), v), inverse))
-    return [du, diagonal(inner), matrix_transpose(dv)]
+        dv = e.add(dv, _scale(_outside(matmul(conjugate_transposed(t), u), v), inverse))
+    return [du, _real(diagonal(inner)), conjugate_transposed(dv)]
 
 
 def _svdvals_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
-    _check_real(xs[0], "svdvals")
     found = svd(xs[0], full_matrices=False)
-    return [matmul(_scale(found.U, gs[0]), found.Vh)]
+    return [_conjugated(matmul(_scale(found.U, gs[0]), found.Vh))]
 
 
 def _svdvals_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
-    _check_real(xs[0], "svdvals")
     found = svd(xs[0], full_matrices=False)
-    return [diagonal(matmul(matmul(matrix_transpose(found.U), ts[0]), matrix_transpose(found.Vh)))]
+    return [_real(diagonal(matmul(matmul(conjugate_transposed(found.U), ts[0]), conjugate_transposed(found.Vh))))]
 
 
 def _reduced(x: Array, q: Array) -> None:

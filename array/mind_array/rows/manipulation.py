@@ -332,7 +332,13 @@ def pad(x: Any, pad_width: Any, /, mode: str = "constant", *, constant_values: A
     `mode`: "constant" for a number, or "edge", "reflect", "symmetric" and "wrap" for elements of the array, as in NumPy.
     """
     array = array_of(x, "pad")
-    widths = np.broadcast_to(np.asarray(pad_width), (array.ndim, 2)).tolist()
+    try:
+        given = np.asarray(pad_width)
+        widths = np.broadcast_to(given, (array.ndim, 2)).tolist()
+    except ValueError:
+        raise _bad_pad("pad_width", pad_width, "a number, a pair, or a pair for each axis") from None
+    if given.dtype.kind not in "iu" and given.size:
+        raise _bad_pad("pad_width", pad_width, "whole numbers")
     if any(n < 0 for pair in widths for n in pair):
         raise fault("E1110", f"pad: widths {pad_width}, expected numbers from 0 up", argument="pad_width", value=str(pad_width))
     if mode in _REPEATING:
@@ -340,8 +346,14 @@ def pad(x: Any, pad_width: Any, /, mode: str = "constant", *, constant_values: A
     if mode != "constant":
         raise fault("E6003", f"pad: mode {mode!r}, expected 'constant' or one of {_REPEATING}", backend="pad")
     low, high = (tuple([int(pair[i]) for pair in widths]) for i in (0, 1))
+    if np.ndim(constant_values):
+        raise _bad_pad("constant_values", constant_values, "one number")
     value = complex(constant_values) if kind_of(array.dtype) == "c" else array.dtype.type(constant_values).item()
     return emit(ptir.PadOp, array, low=low, high=high, interior=(0,) * array.ndim, pad_value=value)
+
+
+def _bad_pad(argument: str, value: Any, expected: str) -> Exception:
+    return fault("E1110", f"pad: {argument} is {value!r}, expected {expected}", argument=argument, value=str(value)[:80])
 
 
 _REPEATING = ("edge", "reflect", "symmetric", "wrap")

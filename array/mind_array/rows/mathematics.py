@@ -11,8 +11,9 @@ from mind_dialect import ptir
 
 from ..array import Array
 from ..calls import call, define_numpy
-from ..dtypes import check_category, kind_of
+from ..dtypes import check_category, kind_of, promote
 from ..emit import emit
+from ..faults import fault
 from ..operands import array_of, broadcast, broadcast_shapes, cast, is_number, one, together
 from ..table import PIECEWISE, SMOOTH, row
 from . import elementwise as e
@@ -48,7 +49,10 @@ def remainder(x1: Any, x2: Any, /) -> Array:
     is_zero = e.equal(rest, zero)
     wrong_side = e.logical_and(e.logical_not(is_zero), e.not_equal(e.less(rest, zero), e.less(b, zero)))
     found = select(wrong_side, e.add(rest, b), rest)
-    return select(is_zero, copysign(zero, b), found) if kind_of(a.dtype) == "f" else found
+    if kind_of(a.dtype) != "f":
+        return found
+    moving = e.subtract(emit(ptir.StopGradientOp, rest), rest)  # zero, with the derivative of the remainder
+    return select(is_zero, e.subtract(copysign(zero, b), moving), found)
 
 
 @row("fmod", category="real", arrays=2, standard=False, derivative=PIECEWISE, domain=(0.6, 2.9))
@@ -133,6 +137,9 @@ def _bound(x: Array, bound: Any, name: str) -> Array:
         return together("clip", "real", x, bound)[1]
     other = array_of(bound, "clip", name)
     check_category("clip", other.dtype, "real")
+    if not other.weak and promote(x.dtype, other.dtype) != x.dtype:
+        message = f"clip: {name} is of {other.dtype}, expected one that {x.dtype} holds; cast x or {name} with ma.astype"
+        raise fault("E1107", message, dtypes=[str(x.dtype), str(other.dtype)])
     return cast(other, x.dtype)
 
 

@@ -12,14 +12,23 @@ from ..table import PIECEWISE, SMOOTH, row
 from . import elementwise as e
 from .dtype_functions import finfo
 from .mathematics import floor_divide, logaddexp, pow_, remainder, where
-from .parts import copysign, from_parts, imag, is_complex, isinf, isnan, like, parts_of, real, select, signbit, trunc
+from .parts import abs_, copysign, from_parts, imag, is_complex, isinf, isnan, like, parts_of, real, select, signbit, trunc
 from .trigonometry import atan2
 
 
 @row("exp2", standard=False, category="float", derivative=SMOOTH)
 def exp2(x: Any, /) -> Array:
     """Return 2 to the power of each element."""
-    return pow_(2.0, floats_of(x, "exp2"))
+    array = floats_of(x, "exp2")
+    if is_complex(array):  # by its parts: a product of complex numbers has inf * 0
+        return e.exp(from_parts(*(e.multiply(part, math.log(2.0)) for part in parts_of(array))))
+    return pow_(2.0, array)
+
+
+@row("fabs", standard=False, category="real", derivative=PIECEWISE, domain=(0.5, 2.0))
+def fabs(x: Any, /) -> Array:
+    """Return the magnitude of real numbers, of integers in float64."""
+    return abs_(floats_of(one("fabs", "real", x), "fabs"))
 
 
 @row("logaddexp2", standard=False, category="float", arrays=2, derivative=SMOOTH)
@@ -111,6 +120,19 @@ def angle(z: Any, /, deg: bool = False) -> Array:
     array = floats_of(z, "angle", "z")
     found = atan2(imag(array), real(array)) if is_complex(array) else atan2(like(0, array), array)
     return rad2deg(found) if deg else found
+
+
+@row("isreal", standard=False, category="numeric")
+def isreal(x: Any, /) -> Array:
+    """Return whether the imaginary parts are 0."""
+    array = one("isreal", "numeric", x)
+    return e.equal(imag(array) if is_complex(array) else like(0, array), 0)
+
+
+@row("iscomplex", standard=False, category="numeric")
+def iscomplex(x: Any, /) -> Array:
+    """Return whether the imaginary parts differ from 0."""
+    return e.logical_not(isreal(x))
 
 
 @row("divmod", standard=False, category="real", arrays=2)

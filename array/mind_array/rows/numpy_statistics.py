@@ -7,17 +7,18 @@ from typing import Any
 
 from ..array import Array
 from ..dim_values import dim_value
-from ..dtypes import int64, kind_of
+from ..dtypes import int64, kind_of, real_of
 from ..emit import check_memory
 from ..faults import fault
-from ..operands import array_of, axes_of, axis_of, cast, floats_of, one, static_size
+from ..kinds import is_sequence
+from ..operands import array_of, axes_of, axis_of, broadcast, cast, floats_of, is_number, one, static_size
 from ..table import PIECEWISE, SMOOTH, row
 from ..trace import TracedArray
 from . import elementwise as e
 from .contraction import matmul
-from .creation import linspace, ones_like
+from .creation import asarray, linspace, ones_like
 from .indexing import diagonal_of, segment_sum, take, take_along_axis
-from .manipulation import along, concat, expand_dims, moveaxis, ravel, reshape, squeeze
+from .manipulation import along, concat, expand_dims, moveaxis, ravel, reshape, reshaped, squeeze, transposed
 from .mathematics import remainder, where
 from .parts import abs_, conj, isnan
 from .reductions import (
@@ -42,6 +43,29 @@ from .reductions import (
 # Running sums and products
 
 
+@row("average", standard=False, category="floating", derivative=SMOOTH)
+def average(x: Any, /, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Array:
+    """Return the mean, or the mean weighted by `weights`, of the same shape or of the extents along the axes."""
+    array = one("average", "floating", x)
+    if weights is None:
+        return mean(array, axis=axis, keepdims=keepdims)
+    share = _weights(asarray(weights) if is_sequence(weights) else array_of(weights, "average", "weights"), array, axis)
+    total = sum_(e.multiply(array, share), axis=axis, keepdims=keepdims)
+    return e.divide(total, sum_(share, axis=axis, keepdims=keepdims))
+
+
+def _weights(share: Array, x: Array, axis: Any) -> Array:
+    """Weights in the shape of the array; E3001 for those that are neither of that shape nor of the extents along the axes."""
+    if share.shape == x.shape:
+        return share
+    axes = axes_of(axis, x.ndim, "average")
+    if axis is None or share.shape != tuple([x.shape[a] for a in axes]):
+        message = f"average: weights of shape {list(share.shape)}, expected {list(x.shape)}, or the extents along axis="
+        raise fault("E3001", message, shapes=(x.shape, share.shape), dimension=0, extents=(x.shape, share.shape))
+    ordered = transposed(share, tuple([axes.index(a) for a in sorted(axes)]))
+    return broadcast(reshaped(ordered, tuple([n if a in axes else 1 for a, n in enumerate(x.shape)])), x.shape)
+
+
 @row("cumsum", standard=False, category="all", derivative=SMOOTH)
 def cumsum(a: Any, /, axis: int | None = None, dtype: Any = None) -> Array:
     """Return sums of the elements up to each, along `axis` or in row-major order."""
@@ -62,7 +86,9 @@ def _counted(x: Array) -> Array:
 
 def _filled(a: Any, filling: float, function: str) -> Array:
     """Elements with a number in place of NaN."""
-    array = floats_of(a, function)
+    array = array_of(a, function)
+    if kind_of(array.dtype) not in "fc":
+        return array
     return where(isnan(array), filling, array)
 
 
@@ -273,7 +299,7 @@ def gradient(f: Any, /, *varargs: Any, axis: Any = None) -> Any:
     """
     Return central differences inside and one-sided ones at the ends, along an axis, or a tuple of them for several.
 
-    `varargs`: none for a distance of 1, a distance, or for each axis a distance or the points. E6003 for `edge_order`.
+    `varargs`: none for a distance of 1, a distance, or for each axis a distance or the points.
     """
     array = floats_of(f, "gradient", "f")
     axes = axes_of(axis, array.ndim, "gradient")
@@ -281,7 +307,7 @@ def gradient(f: Any, /, *varargs: Any, axis: Any = None) -> Any:
     if len(steps) != len(axes):
         message = f"gradient: {len(varargs)} distances for {len(axes)} axes, expected none, one or one each"
         raise fault("E1110", message, argument="varargs", value=len(varargs))
-    found = tuple([_slope(array, step, place) for step, place in zip(steps, axes, strict=True)])
+    found = tuple([cast(_slope(array, step, place), array.dtype) for step, place in zip(steps, axes, strict=True)])
     return found[0] if len(found) == 1 else found
 
 
@@ -293,6 +319,8 @@ def _slope(array: Array, step: Any, axis: int) -> Array:
         raise fault("E1110", f"gradient: axis {axis} has {n} elements, expected at least 2", argument="f", value=n)
     after, ahead = moved[1:], moved[:-1]
     steps = floats_of(step, "gradient", "varargs")
+    if steps.weak or is_number(step):
+        steps = cast(steps, real_of(array.dtype))
     if steps.ndim == 0:
         slopes = (after - ahead) / steps
         inner = (moved[2:] - moved[:-2]) / (steps * 2.0)

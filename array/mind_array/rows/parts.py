@@ -10,9 +10,9 @@ import numpy as np
 from mind_dialect import ptir
 
 from ..array import Array
-from ..dtypes import bool_, kind_of, ptir_dtype
+from ..dtypes import bool_, float64, kind_of, ptir_dtype
 from ..emit import constant, emit
-from ..operands import one, together
+from ..operands import cast, one, together
 from ..table import PIECEWISE, SMOOTH, row
 from . import elementwise as e
 
@@ -68,7 +68,7 @@ def round_(x: Any, /, decimals: int = 0) -> Array:
     """Return the nearest whole number, ties to even, or of `decimals` more digits; of complex numbers of each part."""
     array = one("round", "numeric", x)
     if kind_of(array.dtype) not in "fc":
-        return array
+        return array if decimals >= 0 else cast(round_(cast(array, float64), decimals), array.dtype)
     if decimals:
         scale = 10.0**decimals
         return e.divide(round_(e.multiply(array, scale)), scale)
@@ -91,7 +91,7 @@ def positive(x: Any, /) -> Array:
     return one("positive", "numeric", x)
 
 
-@row("absolute", "fabs", category="numeric", derivative=PIECEWISE, domain=(0.5, 2.0))
+@row("absolute", category="numeric", derivative=PIECEWISE, domain=(0.5, 2.0))
 def abs_(x: Any, /) -> Array:
     """Return the magnitude; the least signed integer stays as it is."""
     array = one("abs", "numeric", x)

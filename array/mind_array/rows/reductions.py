@@ -12,10 +12,11 @@ from ..array import Array
 from ..dtypes import DType, accumulated, bool_, int64, kind_of, real_of
 from ..emit import constant, emit
 from ..faults import fault
-from ..operands import array_of, axes_of, axis_of, cast, dtype_or, is_dynamic, one
+from ..operands import array_of, axes_of, axis_of, cast, dtype_or, floats_of, is_dynamic, one
 from ..table import PIECEWISE, SMOOTH, row
 from . import elementwise as e
-from .manipulation import concat, expand_dims, reshape, reshaped, stack
+from .manipulation import along, concat, expand_dims, reshape, reshaped, stack
+from .masks import identity, mask_of, selected, started
 from .parts import abs_, select, square
 from .shares import at_share
 
@@ -35,47 +36,58 @@ def count_of(x: Array, axes: tuple[int, ...], dtype: DType) -> Array | int:
 
 
 @row("sum", category="numeric", derivative=SMOOTH)
-def sum_(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
+def sum_(
+    x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
     """Return the sum over the axes, all for None; integers narrower than 64 bits are summed in 64."""
     array = array_of(x, "sum")
     wanted = dtype_or(dtype, accumulated(array.dtype))
-    return reduced("sum", cast(array, wanted), axes_of(axis, array.ndim, "sum"), keepdims)
+    chosen = selected("sum", cast(array, wanted), where, "sum")
+    return started("sum", reduced("sum", chosen, axes_of(axis, array.ndim, "sum"), keepdims), initial)
 
 
 @row("prod", category="numeric", derivative=SMOOTH, domain=(0.5, 2.0))
-def prod(x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
+def prod(
+    x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
     """Return the product over the axes, all for None; integers narrower than 64 bits are multiplied in 64."""
     array = array_of(x, "prod")
     wanted = dtype_or(dtype, accumulated(array.dtype))
-    return reduced("prod", cast(array, wanted), axes_of(axis, array.ndim, "prod"), keepdims)
+    chosen = selected("prod", cast(array, wanted), where, "prod")
+    return started("prod", reduced("prod", chosen, axes_of(axis, array.ndim, "prod"), keepdims), initial)
 
 
-def _extreme(kind: str, x: Any, axis: Any, keepdims: bool) -> Array:
+def _extreme(kind: str, x: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Array:
     array = one(kind, "real", x)
     axes = axes_of(axis, array.ndim, kind)
-    if any(array.shape[a] == 0 for a in axes if not isinstance(array.shape[a], str)):
+    if where is not None and initial is None:
+        raise fault("E1110", f"{kind}: where= may leave no element; pass initial= too", argument="initial", value=None)
+    if initial is None and any(array.shape[a] == 0 for a in axes if not isinstance(array.shape[a], str)):
         message = f"{kind} of no elements: axes {list(axes)} of shape {list(array.shape)}"
         raise fault("E1110", message, argument="x", value=str(array.shape))
-    return reduced(kind, array, axes, keepdims)
+    return started(kind, reduced(kind, selected(kind, array, where, kind), axes, keepdims), initial)
 
 
 @row("max", "amax", category="real", derivative=PIECEWISE)
-def max_(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
+def max_(x: Any, /, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None) -> Array:
     """Return the greatest element over the axes, all for None; NaN if there is one, a `ValueError` of no elements."""
-    return _extreme("max", x, axis, keepdims)
+    return _extreme("max", x, axis, keepdims, initial, where)
 
 
 @row("min", "amin", category="real", derivative=PIECEWISE)
-def min_(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
+def min_(x: Any, /, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None) -> Array:
     """Return the least element over the axes, all for None; NaN if there is one, a `ValueError` of no elements."""
-    return _extreme("min", x, axis, keepdims)
+    return _extreme("min", x, axis, keepdims, initial, where)
 
 
 @row("mean", category="floating", derivative=SMOOTH)
-def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
+def mean(x: Any, /, axis: Any = None, *, keepdims: bool = False, where: Any = None) -> Array:
     """Return the sum over the axes divided by the number of elements."""
     array = one("mean", "floating", x)
     axes = axes_of(axis, array.ndim, "mean")
+    if where is not None:
+        count = reduced("sum", cast(mask_of(where, array, "mean"), array.dtype), axes, keepdims)
+        return e.divide(reduced("sum", selected("sum", array, where, "mean"), axes, keepdims), count)
     return e.divide(reduced("sum", array, axes, keepdims), _divisor(count_of(array, axes, array.dtype)))
 
 
@@ -84,8 +96,13 @@ def _divisor(n: Array | int) -> Any:
 
 
 @row("var", category="floating", derivative=SMOOTH)
-def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
-    """Return the mean square distance to the mean, the sum divided by the number of elements less `correction`."""
+def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False, ddof: float | None = None) -> Array:
+    """
+    Return the mean square distance to the mean, the sum divided by the number of elements less `correction`.
+
+    `ddof` is another name of `correction`.
+    """
+    correction = correction if ddof is None else ddof
     array = one("var", "floating", x)
     axes = axes_of(axis, array.ndim, "var")
     centred = e.subtract(array, mean(array, axis=axes, keepdims=True)) if axes else e.subtract(array, array)
@@ -101,9 +118,9 @@ def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
 
 
 @row("std", category="floating", derivative=SMOOTH)
-def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Array:
+def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False, ddof: float | None = None) -> Array:
     """Return the square root of the variance."""
-    return e.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
+    return e.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims, ddof=ddof))
 
 
 # Truth and counts
@@ -117,17 +134,17 @@ def truth(x: Array) -> Array:
 
 
 @row("all", category="all")
-def all_(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
+def all_(x: Any, /, axis: Any = None, *, keepdims: bool = False, where: Any = None) -> Array:
     """Return whether all elements over the axes differ from 0; True of none."""
     array = array_of(x, "all")
-    return reduced("min", truth(array), axes_of(axis, array.ndim, "all"), keepdims)
+    return reduced("min", selected("min", truth(array), where, "all"), axes_of(axis, array.ndim, "all"), keepdims)
 
 
 @row("any", category="all")
-def any_(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
+def any_(x: Any, /, axis: Any = None, *, keepdims: bool = False, where: Any = None) -> Array:
     """Return whether an element over the axes differs from 0; False of none."""
     array = array_of(x, "any")
-    return reduced("max", truth(array), axes_of(axis, array.ndim, "any"), keepdims)
+    return reduced("max", selected("max", truth(array), where, "any"), axes_of(axis, array.ndim, "any"), keepdims)
 
 
 @row("count_nonzero", category="all")
@@ -225,17 +242,20 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Arr
 
 
 @row("sort", category="real", derivative=PIECEWISE)
-def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
-    """Return the elements along `axis` in order, equals as they stood; NaN is greater than all numbers."""
-    array = one("sort", "ordered", x)
-    return emit(ptir.SortOp, array, axis=axis_of(axis, array.ndim, "sort"), descending=bool(descending))
+def sort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True, kind: Any = None) -> Array:
+    """
+    Return the elements along `axis` in order, equals as they stood, whatever the `kind`; NaN is greater than all numbers.
+
+    For None all elements are in one axis.
+    """
+    array, place = along(one("sort", "ordered", x), axis, "sort")
+    return emit(ptir.SortOp, array, axis=place, descending=bool(descending))
 
 
 @row("argsort", category="real")
-def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Array:
-    """Return the indices that put the elements along `axis` in order, equals as they stood."""
-    array = one("argsort", "ordered", x)
-    place = axis_of(axis, array.ndim, "argsort")
+def argsort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True, kind: Any = None) -> Array:
+    """Return the indices that put the elements along `axis` (all elements for None) in order, equals as they stood."""
+    array, place = along(one("argsort", "ordered", x), axis, "argsort")
     k = array.shape[place]
     return emit(ptir.TopKOp, array, k=k, axis=place, largest=bool(descending), indices_dtype="si64")[1]
 
@@ -302,17 +322,6 @@ def _bisected(ordered: Array, wanted: Array, side: str) -> Array:
 # Of NumPy, beyond the standard
 
 
-@row("average", standard=False, category="floating", derivative=SMOOTH)
-def average(x: Any, /, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Array:
-    """Return the mean, or the mean weighted by `weights` of the same shape."""
-    array = one("average", "floating", x)
-    if weights is None:
-        return mean(array, axis=axis, keepdims=keepdims)
-    share = array_of(weights, "average", "weights")
-    total = sum_(e.multiply(array, share), axis=axis, keepdims=keepdims)
-    return e.divide(total, sum_(share, axis=axis, keepdims=keepdims))
-
-
 @row("ptp", standard=False, category="real", derivative=PIECEWISE)
 def ptp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
     """Return the greatest less the least element over the axes."""
@@ -344,25 +353,32 @@ def median(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Arr
     return quantile(x, 0.5, axis=axis, keepdims=keepdims)
 
 
-def _without_nan(name: str, doc: str, function: Any, filling: float) -> Any:
-    def made(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-        array = one(name, "float", x)
-        kept = select(e.equal(array, array), array, constant(filling, array.dtype, array.shape))
-        return function(kept, axis=axis, keepdims=keepdims)
+def _without_nan(name: str, doc: str, function: Any, kind: str, category: str) -> Any:
+    def made(x: Any, /, axis: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None) -> Array:
+        array = one(name, category, x)
+        if kind_of(array.dtype) not in "fc":
+            return function(array, axis=axis, keepdims=keepdims, initial=initial, where=where)
+        is_number = e.equal(array, array)
+        kept = select(is_number, array, constant(identity(kind, array.dtype), array.dtype, array.shape))
+        found = function(kept, axis=axis, keepdims=keepdims, initial=initial, where=where)
+        if kind == "sum":
+            return found
+        none = e.logical_not(any_(is_number, axis=axis, keepdims=keepdims, where=where))
+        return found if initial is not None else select(none, constant(math.nan, found.dtype, found.shape), found)
 
     made.__name__, made.__doc__ = name, doc
-    return row(name, standard=False, category="float", derivative=PIECEWISE)(made)
+    return row(name, standard=False, category=category, derivative=PIECEWISE)(made)
 
 
-nansum = _without_nan("nansum", "Return the sum over the axes of the elements that are not NaN.", sum_, 0.0)
-nanmax = _without_nan("nanmax", "Return the greatest element over the axes that is not NaN; -inf of none.", max_, -math.inf)
-nanmin = _without_nan("nanmin", "Return the least element over the axes that is not NaN; inf of none.", min_, math.inf)
+nansum = _without_nan("nansum", "Return the sum over the axes of the elements that are not NaN.", sum_, "sum", "numeric")
+nanmax = _without_nan("nanmax", "Return the greatest element over the axes that is not NaN; NaN of none.", max_, "max", "real")
+nanmin = _without_nan("nanmin", "Return the least element over the axes that is not NaN; NaN of none.", min_, "min", "real")
 
 
 @row("nanmean", standard=False, category="float", derivative=PIECEWISE)
 def nanmean(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
-    """Return the mean over the axes of the elements that are not NaN."""
-    array = one("nanmean", "float", x)
+    """Return the mean over the axes of the elements that are not NaN, of integers in float64."""
+    array = one("nanmean", "float", floats_of(x, "nanmean"))
     counted = reduced("sum", cast(e.equal(array, array), array.dtype), axes_of(axis, array.ndim, "nanmean"), keepdims)
     return e.divide(nansum(array, axis=axis, keepdims=keepdims), counted)
 

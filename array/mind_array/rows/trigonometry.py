@@ -20,13 +20,13 @@ _NAMES = {
     **{"acos": "arccos", "asin": "arcsin", "atan": "arctan", "acosh": "arccosh", "asinh": "arcsinh", "atanh": "arctanh"},
     **{"sinh": "sinh", "cosh": "cosh", "tan": "tan"},
 }
-_TARGETS = {ours: define_numpy(ours, theirs) for ours, theirs in _NAMES.items()}
+TARGETS = {ours: define_numpy(ours, theirs) for ours, theirs in _NAMES.items()}
 _COMPLEX = "of complex numbers alone: PTIR has no op for them"
 
 
 def _host(name: str, x: Array, *others: Array) -> Array:
     """The result of a NumPy function of elements, as a custom call."""
-    return call(_TARGETS[name], (x, *others), [(x.dtype, x.shape)])
+    return call(TARGETS[name], (x, *others), [(x.dtype, x.shape)])
 
 
 # Exponentials of complex numbers by their parts, with the special cases of the standard
@@ -39,7 +39,8 @@ def _expm1(x: Array) -> Array:
     whole = _expm1_of_reals(a)
     real = e.subtract(e.multiply(whole, e.cos(b)), e.multiply(e.multiply(half, half), 2.0))
     is_zero = e.equal(b, zero)
-    imag = select(is_zero, b, e.multiply(e.exp(a), e.sin(b)))
+    grown = e.exp(a)
+    imag = e.multiply(select(e.logical_and(is_zero, isinf(grown)), one_, grown), e.sin(b))  # 0 for inf * 0
     finite = isfinite(b)
     least, most = e.equal(a, -math.inf), e.equal(a, math.inf)
     real = select(least, e.negative(one_), real)
@@ -169,7 +170,8 @@ def asinh(x: Any, /) -> Array:
         safe = select(great, like(1.0, a), a)
         squared = e.multiply(safe, safe)
         near = log1p(e.add(safe, e.divide(squared, e.add(e.sqrt(e.add(squared, 1.0)), 1.0))))
-        return _signed(select(great, e.add(e.log(a), math.log(2.0)), near), array)
+        far = e.add(e.log(select(great, a, like(1.0, a))), math.log(2.0))
+        return _signed(select(great, far, near), array)
 
     return _real_or_host("asinh", x, form)
 

@@ -19,6 +19,7 @@ from mind_dialect.ptir.types import SI32, UI32, TensorSpec, read_type
 from mind_dialect.stablehlo.types import stablehlo_type
 from mind_passes.callees import calls_in
 from mind_passes.inline import inlined
+from mind_passes.ptir.lu import EXPANSIONS, expansion
 
 from ..conversion import ConversionDiagnostic, ConversionStage, LegalityReport, check_program_legality
 from ..conversion.in_place import replace_functions, without_ours
@@ -183,5 +184,7 @@ def _convert(b: StablehloBuilder, op: Operation, operands: Values) -> Values:
     if (several := reductions.SEVERAL.get(kind)) is not None:
         return several(b, op, operands)
     if isinstance(op, ptir.CustomCallOp):
+        if op.values()["target"] in EXPANSIONS:
+            return inline(b, expansion(op), operands)
         return [LINALG[op.values()["target"]](b, op, operands)]
     return control.RULES[kind](b, op, operands, inline)

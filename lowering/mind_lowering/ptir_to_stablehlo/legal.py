@@ -9,6 +9,7 @@ from xdsl.ir import Operation
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import ALL
+from mind_passes.ptir.lu import EXPANSIONS
 
 from ..conversion import LegalitySpec
 from . import control, dynamic, elementwise, indexing, models, random, reductions, structural
@@ -31,7 +32,7 @@ CONVERTED: tuple[type[PtirOp], ...] = (*ONE_RESULT, *reductions.SEVERAL, *contro
 REFUSED: Mapping[type[PtirOp], str] = {
     ptir.CustomCallOp: "its function is Python, registered by name; run it outside of the program, or build it from PTIR ops",
 }
-"""The ops without a rule; `linalg.LINALG` has rules of some custom calls."""
+"""The ops without a rule; `linalg.LINALG` and `EXPANSIONS` have rules of some custom calls."""
 
 
 MOST_TRANSFORMED = 3
@@ -40,7 +41,7 @@ MOST_TRANSFORMED = 3
 
 def refusal(op: Operation) -> str | None:
     """Return the reason why an op is not legal, if it is not."""
-    if isinstance(op, ptir.CustomCallOp) and op.values()["target"] in LINALG:
+    if isinstance(op, ptir.CustomCallOp) and op.values()["target"] in (*LINALG, *EXPANSIONS):
         return None
     if isinstance(op, PtirOp) and type(op) in REFUSED:
         return f"operation {op.name} is not allowed: {REFUSED[type(op)]}"

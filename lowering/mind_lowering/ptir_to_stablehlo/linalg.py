@@ -37,4 +37,8 @@ LINALG: Mapping[str, Rule] = {
     "mind.linalg.solve_lower.v1": _solve(lower=True),
     "mind.linalg.solve_upper.v1": _solve(lower=False),
 }
-"""Rules of custom calls with one result, by target; all others are refused."""
+"""
+Rules of custom calls with one result, by target.
+
+Those of `mind_passes.ptir.lu` become the ops that they mean; all others are refused.
+"""

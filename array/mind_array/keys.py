@@ -1,0 +1,62 @@
+"""Keys of indexing as they are written: their text, their arrays of NumPy, their truth values, and errors that show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mind_dialect.errors import MindError
+
+from .array import Array
+from .faults import ArrayIndexError, fault
+from .kinds import is_slice, is_tuple
+
+Key = Any
+
+
+def index_error(key: Key, shape: Any, issue: str) -> MindError:
+    """E6001: a key does not fit a shape."""
+    message = f"index {shown_key(key)} of an array of shape {list(shape)}: {issue}"
+    return fault("E6001", message, kind=ArrayIndexError, indices=shown_key(key), shape=shape)
+
+
+def shown_key(key: Key) -> str:
+    """A key for messages."""
+    keys = key if is_tuple(key) else (key,)
+    text = ", ".join(_shown_entry(k) for k in keys)
+    return f"[{text}]" if len(text) < 120 else f"[{text[:117]}...]"
+
+
+def _shown_entry(k: Any) -> str:
+    if is_slice(k):
+        parts = ["" if v is None else str(v) for v in (k.start, k.stop)]
+        return ":".join(parts if k.step is None else [*parts, str(k.step)])
+    return "..." if k is Ellipsis else repr(k)
+
+
+def concrete_key(key: Key) -> Any:
+    """A key with NumPy arrays in place of arrays; E1101 for a traced one."""
+    if is_tuple(key):
+        return tuple([concrete_key(k) for k in key])
+    if isinstance(key, Array):
+        return key.concrete("an index", "use ma.where(mask, x, other), or x.at[index].set(value)")
+    if is_slice(key):
+        return slice(*(bound(v) for v in (key.start, key.stop, key.step)))
+    return key
+
+
+def bound(value: Any) -> Any:
+    """A bound of a slice as a Python integer."""
+    if isinstance(value, Array):
+        return int(value.concrete("a bound of a slice", "sizes must be static; use ma.dynamic_slice(x, start, sizes)"))
+    return value
+
+
+def with_one_truth(key: tuple[Any, ...]) -> list[Any]:
+    """The entries of a key, in which all of True and False are one entry in the place of the first: they broadcast together."""
+    truths: list[Any] = [k for k in key if isinstance(k, bool | np.bool_)]
+    if len(truths) < 2:
+        return list(key)
+    first = next(i for i, k in enumerate(key) if isinstance(k, bool | np.bool_))
+    return [all(truths) if i == first else k for i, k in enumerate(key) if i == first or not isinstance(k, bool | np.bool_)]
