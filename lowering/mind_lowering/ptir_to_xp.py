@@ -40,10 +40,11 @@ def single_block(func: FuncOp) -> Block:
 
 
 def ptir_block(func: FuncOp) -> Block:
-    """The one block of a function of PTIR that ends in `func.return`; E4000 names what else it holds."""
+    """The one block of a function of PTIR that ends in `func.return`; E4000 names what else it, or a region in it, holds."""
     block = single_block(func)
-    for op in block.ops:
-        if not isinstance(op, PtirOp) and not (isinstance(op, ReturnOp) and op.next_op is None):
+    for op in walk(func):
+        is_end = isinstance(op, ReturnOp) and op is block.last_op
+        if not isinstance(op, PtirOp) and op is not func and not is_end:
             raise _no_block_of_ptir(func, op.name, op)
     if not isinstance(block.last_op, ReturnOp):
         raise _no_block_of_ptir(func, "a function without func.return", func)
