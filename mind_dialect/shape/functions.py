@@ -187,6 +187,8 @@ class FunctionLibraryOp(ShapeOp):
 
     def check_op(self) -> None:
         block = only_block(self.body, "the library")
+        if block.args:
+            raise error("E9005", "the library has arguments, expected none", issue="arguments")
         functions: set[str] = set()
         for op in block.ops:
             if not isinstance(op, FuncOp):

@@ -190,7 +190,7 @@ def _refine(result: OpResult, known: Value, by_library: bool) -> None:
 
 
 def _verifies(op: Operation) -> bool:
-    """Return whether the types of an op of another dialect agree; one whose operands keep their types may have to keep its own."""
+    """Return whether the types of an op of another dialect agree: those of its results may have to be those of its operands."""
     try:
         op.verify(verify_nested_ops=False)
     except VerifyException:
