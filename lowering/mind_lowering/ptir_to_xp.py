@@ -16,6 +16,7 @@ from xdsl.ir import Block, Operation, Region
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, error
 from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir_program import input_specs
 
 from . import xp
 from .ptir_control import CONTROL
@@ -65,6 +66,7 @@ def lowered_function(func: FuncOp, donate: Collection[int] = (), draws: int = 0,
     """
     block = ptir_block(func)
     check_depth(func)
+    input_specs(func)
     ending = block.last_op
     if ending is None or not ending.operands:
         raise xp.no_outputs().at(ending or func, "func.return")

@@ -40,6 +40,7 @@ from mind_passes.fusion.unroll_axes import unroll_axes
 from mind_passes.fusion.wrap import is_pointwise_or_reduction
 from mind_passes.ptir.failing import forget_origins, mark_failing, unmark
 from mind_passes.ptir.recognize import recognize
+from mind_passes.selection import is_ptir
 from mind_passes.staged import Stage, StagedPass
 
 from .. import launch
@@ -101,7 +102,7 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
 
     def form_row_kernels(module: ModuleOp) -> None:
         for func in functions(module):
-            if dynamic(func) is None:
+            if func.body.blocks and is_ptir(func) and dynamic(func) is None:
                 form_rows(func, lambda op: is_row_kernel(op, host), in_group)
 
     def rematerialize_large(module: ModuleOp) -> None:
@@ -268,7 +269,7 @@ class LowerToNativePass(StagedPass):
 
 def plan_launches(module: ModuleOp, host: TargetInfo) -> None:
     """Replace each prepared function of a module by the launches that run; E8001 where a dimension has no size."""
-    for func in list(functions(module)):
+    for func in [f for f in functions(module) if f.body.blocks and is_ptir(f)]:
         if (unsized := dynamic(func)) is not None:
             message = f"@{func.sym_name.data} has no launches: {unsized} has a dimension without a size"
             raise error("E8001", message, name="?", extents=()).at(func, func.name)
