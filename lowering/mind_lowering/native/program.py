@@ -63,6 +63,7 @@ from .fusions import is_one_group
 from .grouping import uncomputed_members, why_not
 from .host import detect
 from .kernels import has_kernel
+from .loop_results import copy_results
 from .lowered import Native
 from .memory import ALIGNMENT
 from .plan import PlannedFunction, memory_type
@@ -171,6 +172,7 @@ def planned(func: FuncOp, host: TargetInfo, donated: Collection[int] = (), fixed
     top.add_op(found)
     hoist_packing(made, planner.packed)
     place_loop_carried(made)
+    copy_results(top)
     _return(planner, ending.operands, found)
     arena = assign_memory(made, order="size", align=ALIGNMENT, donation=Donation.IN_PLACE)
     return PlannedFunction(made, planner, arena, Table(made))
