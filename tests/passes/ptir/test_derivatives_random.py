@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
 from mind_passes.autodiff import GradientOptions, differentiate
+from mind_passes.derivatives.ptir import REVERSE
 from mind_passes.forward import ForwardOptions, forward_mode
 from mind_passes.functional import vmap
 from ptir_batching import compiled
 from ptir_smooth_programs import Maker
+from ptir_wide_programs import WideMaker
 
 Arrays = Sequence[np.ndarray]
 Run = Callable[..., tuple[np.ndarray, ...]]
@@ -124,3 +126,41 @@ def test_there_is_one_hessian(seed: int):
 @given(SEEDS)
 def test_batches_of_derivatives_and_derivatives_of_batches(seed: int):
     batches(Maker(Random(seed)).module(4, 2), np.random.default_rng(seed))
+
+
+@settings(max_examples=10, **BUDGET)
+@given(SEEDS)
+def test_ops_of_every_family_agree_with_differences(seed: int):
+    first_order(WideMaker(Random(seed)).module(6, 2), np.random.default_rng(seed))
+
+
+@settings(max_examples=5, **BUDGET)
+@given(SEEDS)
+def test_ops_of_every_family_have_one_hessian(seed: int):
+    second_order(WideMaker(Random(seed)).module(4, 2), np.random.default_rng(seed))
+
+
+@settings(max_examples=5, **BUDGET)
+@given(SEEDS)
+def test_ops_of_every_family_in_batches(seed: int):
+    batches(WideMaker(Random(seed)).module(4, 2), np.random.default_rng(seed))
+
+
+def test_the_programs_have_the_ops_with_derivatives_that_others_lack():
+    """What is left has integers or no derivative, or is drawn, called, or packed by scales."""
+    drawn = {op.name for seed in range(100) for op in WideMaker(Random(seed)).module(16, 1).walk()}
+    left = {op.name.removeprefix("ptir.") for op in REVERSE if op.name.startswith("ptir.") and op.name not in drawn}
+    assert left <= {
+        *(
+            "bitcast",
+            "count_leading_zeros",
+            "not",
+            "or",
+            "popcount",
+            "shift_left",
+            "shift_right_arithmetic",
+            "shift_right_logical",
+        ),
+        *("xor", "truncate", "window_arg", "stop_gradient", "rng_normal", "rng_uniform", "custom_call"),
+        *("quantize", "dequantize", "requantize"),
+    }
