@@ -11,6 +11,9 @@ from xdsl.ir import TypeAttribute
 from xdsl.parser import Parser
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from .errors import MindParseError, brief, error
+from .shapes import MAX_EXTENT
+
 _ELEMENT = r"(?:[su]?i\d{1,4}|bf16|f16|f32|f64|index|complex<f(?:32|64)>)"
 TENSOR = rf"tensor<(?:(?:\d{{1,19}}|\?)x)*{_ELEMENT}>"
 """The types of tensors that are remembered."""
@@ -39,6 +42,16 @@ class TypeParser(Parser):
         if self._current_token.kind is not MLIRTokenKind.L_PAREN:
             return None
         return self._remembered(_FUNCTION, super().parse_optional_function_type)
+
+    def parse_shape_dimension(self, allow_dynamic: bool = True) -> int:
+        """As xDSL's; E3006 for an extent that no tensor can have, which MLIR refuses in types that nothing uses too."""
+        start = self._current_token.span
+        extent = super().parse_shape_dimension(allow_dynamic)
+        if extent > MAX_EXTENT:
+            shown = brief(extent)
+            found = error("E3006", f"extent {shown}, expected at most 2^63 - 1", shape=(shown,), index=0, value=shown)
+            raise MindParseError(start, found)
+        return extent
 
     def _remembered(self, pattern: re.Pattern[str], parse: Any) -> Any:
         """Return the earlier result of `parse` for the same text, if `pattern` says that the text is a whole type."""

@@ -13,6 +13,10 @@ from typing import cast
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 _NOTED = "_result_names"
+SYMBOL_ATTRIBUTE = "sym_name"
+VISIBILITY_ATTRIBUTE = "sym_visibility"
+VISIBILITIES = ("public", "private", "nested")
+"""The visibilities that a symbol may have."""
 
 
 def note_names(location: Attribute, names: Sequence[str]) -> None:

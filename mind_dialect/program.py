@@ -6,7 +6,7 @@ A value's ValueId is its place in definition order, arguments first; nothing sto
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import ArrayAttr, BytesAttr, DictionaryAttr, ModuleOp, StringAttr
@@ -145,6 +145,18 @@ def stated_attributes(found: Iterable[DictionaryAttr]) -> ArrayAttr[DictionaryAt
     """
     dictionaries = list(found)
     return ArrayAttr(dictionaries) if any(d.data for d in dictionaries) else None
+
+
+def named_attributes(func: FuncOp, names: Sequence[str]) -> list[dict[str, Attribute]]:
+    """
+    Return the attributes of the inputs of a function, with `names` if none states one and each input has one of its own there.
+    """
+    found = [dict(_argument_attributes(func, i)) for i in range(len(func.body.blocks[0].args))]
+    distinct = "" not in names and len(names) == len(set(names)) == len(found)
+    if distinct and not any(NAME_ATTRIBUTE in attributes for attributes in found):
+        for attributes, name in zip(found, names, strict=True):
+            attributes[NAME_ATTRIBUTE] = StringAttr(name)
+    return found
 
 
 def state_names(func: FuncOp, names: Mapping[SSAValue, str]) -> None:

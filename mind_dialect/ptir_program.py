@@ -23,6 +23,7 @@ from .extents import ExtentSyntaxError, TooLarge
 from .extents.dims import dim_texts, is_expression, names_in
 from .ptir.attributes import DIM
 from .ptir.base import PtirOp
+from .ptir.types import TensorSpec, read_type
 from .read_extents import READ_EXTENTS, wrong_read_extents
 
 SPEC_VERSION = "ptir.v0.4"
@@ -77,6 +78,17 @@ def state_version(module: ModuleOp) -> None:
     """State our version on a module that holds PTIR and states none: what hand-written text leaves out."""
     if VERSION_ATTRIBUTE not in module.attributes and any(op.name.startswith("ptir.") for op in walk(module)):
         module.attributes[VERSION_ATTRIBUTE] = StringAttr(SPEC_VERSION)
+
+
+def input_specs(func: FuncOp) -> list[TensorSpec]:
+    """Return what is known of the inputs of a function with a body; E2001, E2005 or E3006 for one that is no tensor of PTIR."""
+    found: list[TensorSpec] = []
+    for i, argument in enumerate(func.body.blocks[0].args):
+        try:
+            found.append(read_type(argument.type))
+        except MindError as e:
+            raise e.at(func, f"input {i} of @{func.sym_name.data}") from None
+    return found
 
 
 class ProgramCheck:

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
+from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
 from .core import ConstantOp, SliceOp
 from .dominance import undominated, walk
 from .errors import MindError, brief, error
-from .names import shown_op, shown_value, value_ids
+from .names import SYMBOL_ATTRIBUTE, VISIBILITIES, VISIBILITY_ATTRIBUTE, shown_op, shown_value, value_ids
 from .op import CodedOp
 from .profiles import PROFILE_ATTRIBUTE, Profile, profile_of
 from .program import COTANGENT_ATTRIBUTE, LATE_ATTRIBUTE, argument_attribute, foreign_op, holds_core_ir, input_names
@@ -117,7 +118,7 @@ def _op_failures(module: Operation, strict: bool, places: _Places, program: Prog
                 op.check_rules(profile)
                 if strict:
                     _check_strict(op)
-                if (issue := _misplaced(op)) is not None:
+                if (issue := _misplaced(op) or _symbol_issue(op)) is not None:
                     raise error("E4016", issue, issue=issue)
             else:
                 if PROFILE_ATTRIBUTE in op.attributes:
@@ -158,7 +159,9 @@ def _misplaced(op: Operation) -> str | None:
         return "has successors but is in no region" if op.successors else None
     region = op.parent.parent
     if op.next_op is not None:
-        return "has successors but is not the last op of its block" if op.successors else None
+        terminates = op.has_trait(IsTerminator, value_if_unregistered=False)
+        issue = "is a terminator" if terminates else "has successors" if op.successors else None
+        return None if issue is None else f"{issue} but is not the last op of its block"
     if any(block.parent is not region for block in op.successors):
         return "branches into another region"
     single = region.first_block is region.last_block
@@ -191,7 +194,7 @@ def _check_foreign(op: Operation) -> None:
         op.verify_()
         if type(op).verify is not Operation.verify:
             op.verify(verify_nested_ops=False)
-        issue = _misplaced(op) or next((f"block {i} of a region is empty" for i in _unterminated(op)), None)
+        issue = _misplaced(op) or _symbol_issue(op) or next((f"block {i} of a region is empty" for i in _unterminated(op)), None)
         if op.name in _WITHOUT_ARGUMENTS and any(block.args for region in op.regions for block in region.blocks):
             issue = issue or "a region has arguments, expected none"
     except MindError:
@@ -202,6 +205,22 @@ def _check_foreign(op: Operation) -> None:
         issue = brief(f"{first}{more}" or type(e).__name__)
     if issue is not None:
         raise error("E4016", f"does not verify: {issue}", issue=issue)
+
+
+def _symbol_issue(op: Operation) -> str | None:
+    """
+    Return the error in the visibility or the position of a symbol, which MLIR refuses and xDSL does not.
+
+    xDSL prints a visibility of any text, which it cannot read again. Of other dialects, ops that hold symbols may lack the trait.
+    """
+    if not op.has_trait(SymbolOpInterface, value_if_unregistered=False) or op.get_attr_or_prop(SYMBOL_ATTRIBUTE) is None:
+        return None
+    found, parent = op.get_attr_or_prop(VISIBILITY_ATTRIBUTE), op.parent_op()
+    if found is not None and not (isinstance(found, StringAttr) and found.data in VISIBILITIES):
+        return f"{VISIBILITY_ATTRIBUTE} is {brief(found)}, expected one of {', '.join(VISIBILITIES)}"
+    if isinstance(op, FuncOp | CodedOp) and parent is not None and not parent.has_trait(SymbolTable):
+        return f"is a symbol in {parent.name}, expected an op that holds symbols, such as a module"
+    return None
 
 
 def _unterminated(op: Operation) -> Iterator[int]:

@@ -18,7 +18,6 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
-    ArrayAttr,
     DenseArrayBase,
     DictionaryAttr,
     IntegerAttr,
@@ -32,7 +31,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute
 
 from mind_dialect.dominance import walk
-from mind_dialect.program import NAME_ATTRIBUTE, functions
+from mind_dialect.program import NAME_ATTRIBUTE, functions, named_attributes, stated_attributes
 from mind_passes.derivatives.custom import JVP, VJP, VJP_WRT
 from mind_translate.stablehlo import read_stablehlo
 from mind_translate.stablehlo.control import CUSTOM_DERIVATIVE, LOGISTIC, RULE_ATTRIBUTE, STOP_GRADIENT
@@ -300,19 +299,10 @@ def _entry(module: ModuleOp) -> FuncOp:
 
 def _name_inputs(func: FuncOp, names: Sequence[str | None] | None) -> None:
     """Name the inputs of a function; as the reader, only if all have names."""
-    count = len(func.body.block.args)
-    known = [n for n in names or () if n]
-    named = len(known) == count and len(set(known)) == count
-    stated = (
-        [dict(a.data) for a in func.arg_attrs.data]
-        if func.arg_attrs is not None
-        else [dict[str, Attribute]() for _ in range(count)]
-    )
-    for i, attributes in enumerate(stated):
-        attributes.pop(NAME_ATTRIBUTE, None)
-        if named:
-            attributes[NAME_ATTRIBUTE] = StringAttr(known[i])
-    func.arg_attrs = ArrayAttr([DictionaryAttr(a) for a in stated])
+    given = () if func.arg_attrs is None else func.arg_attrs.data
+    unnamed = ({key: a.data[key] for key in a.data if key != NAME_ATTRIBUTE} for a in given)
+    func.arg_attrs = stated_attributes(map(DictionaryAttr, unnamed))
+    func.arg_attrs = stated_attributes(map(DictionaryAttr, named_attributes(func, [name for name in names or () if name])))
 
 
 def _number_of(call: CallOp) -> int:

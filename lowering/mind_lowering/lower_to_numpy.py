@@ -27,7 +27,7 @@ def lower_module(module: ModuleOp) -> None:
 
     Calls in a function that holds nothing but ours and calls are put in place; those of other functions stay.
     """
-    inline_module(module, _ours(module).__contains__)
+    inline_module(module, functions_of_ours(module).__contains__)
     for func in list(functions(module)):
         if is_core(func):
             replace_body(func, lowered_function(converted(func).func).func)
@@ -38,7 +38,7 @@ def lower_module(module: ModuleOp) -> None:
 _OURS = (CoreOp, PtirOp)
 
 
-def _ours(module: ModuleOp) -> set[FuncOp]:
+def functions_of_ours(module: ModuleOp) -> set[FuncOp]:
     """The functions that hold nothing but Core IR or PTIR and calls, and hold or reach some of it."""
     callers: dict[str, list[FuncOp]] = {}
     stack: list[FuncOp] = []

@@ -18,8 +18,10 @@ from mind_dialect.verify import verify
 from mind_passes.callees import calls_in
 from mind_passes.inline import inlined
 from mind_passes.ptir.failing import number_origins
+from mind_passes.selection import is_ours
 
 from .core_to_ptir import converted, is_core, replace_body
+from .lower_to_numpy import functions_of_ours
 from .numpy import is_lowered
 from .ptir_to_xp import check_depth, ptir_block
 from .xp import no_outputs
@@ -49,11 +51,14 @@ def own_module(func: FuncOp, backend: str) -> tuple[ModuleOp, FuncOp]:
 
 def own_functions(module: ModuleOp, backend: str) -> None:
     """
-    Replace each function of a module by what `own_module` makes of it, in place.
+    Replace each function of Core IR or PTIR of a module by what `own_module` makes of it, in place.
 
-    Errors are those of `own_module`, and then the module is unchanged.
+    Declarations, and functions of other dialects alone, stay as they are. Errors are those of `own_module`, and then the module
+    is unchanged; E4000 for a mixture is among them.
     """
-    own = [(func, own_module(func, backend)[1]) for func in functions(module)]
+    calling = functions_of_ours(module)
+    chosen = [func for func in functions(module) if func.body.blocks and (is_ours(func) or func in calling)]
+    own = [(func, own_module(func, backend)[1]) for func in chosen]
     for func, work in own:
         replace_body(func, work)
     if own:  # Core IR has become PTIR, which states its version

@@ -16,6 +16,7 @@ from xdsl.ir import Block, Operation, Region
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, error
 from mind_dialect.ptir import PtirOp
+from mind_dialect.ptir_program import input_specs
 
 from . import xp
 from .ptir_control import CONTROL
@@ -40,10 +41,11 @@ def single_block(func: FuncOp) -> Block:
 
 
 def ptir_block(func: FuncOp) -> Block:
-    """The one block of a function of PTIR that ends in `func.return`; E4000 names what else it holds."""
+    """The one block of a function of PTIR that ends in `func.return`; E4000 names what else it, or a region in it, holds."""
     block = single_block(func)
-    for op in block.ops:
-        if not isinstance(op, PtirOp) and not (isinstance(op, ReturnOp) and op.next_op is None):
+    for op in walk(func):
+        is_end = isinstance(op, ReturnOp) and op is block.last_op
+        if not isinstance(op, PtirOp) and op is not func and not is_end:
             raise _no_block_of_ptir(func, op.name, op)
     if not isinstance(block.last_op, ReturnOp):
         raise _no_block_of_ptir(func, "a function without func.return", func)
@@ -64,6 +66,7 @@ def lowered_function(func: FuncOp, donate: Collection[int] = (), draws: int = 0,
     """
     block = ptir_block(func)
     check_depth(func)
+    input_specs(func)
     ending = block.last_op
     if ending is None or not ending.operands:
         raise xp.no_outputs().at(ending or func, "func.return")

@@ -60,7 +60,10 @@ def require(a: Dim, relation: str, b: Dim, code: str, wording: str, **context: A
     ...
     mind_dialect.errors.MindError: E3003: T+1 of T
     """
-    known = are_related(a, relation, b)
+    limit = b
+    if relation == "<=" and isinstance(a, int) and a >= MAX_COEFFICIENT and not isinstance(b, int):
+        limit = MAX_COEFFICIENT - 1  # no expression holds more, so that no run would check it
+    known = are_related(a, relation, limit)
     if known is False:
         raise error(code, wording.format(lhs=a, rhs=b), **context)
     if known is None and (record := recorder()) is not None:
@@ -201,10 +204,7 @@ def require_inside(start: Dim, size: Dim, n: Dim, code: str, wording: str, negat
     """
     for least in (start, size):
         require(least, ">=", 0, code, negative, **context)
-    end = add_dims(start, size)
-    if isinstance(end, int) and end >= MAX_COEFFICIENT and not isinstance(n, int):
-        n = MAX_COEFFICIENT - 1  # no expression holds more, so that no run would check it
-    require(end, "<=", n, code, wording, **context)
+    require(add_dims(start, size), "<=", n, code, wording, **context)
 
 
 def is_inside(start: Dim, size: Dim, n: Dim) -> bool:

@@ -30,6 +30,7 @@ from xdsl.traits import (
 )
 
 from ..errors import MindError, brief, error
+from ..names import VISIBILITIES, VISIBILITY_ATTRIBUTE
 from .base import ShapeOp, only_block
 from .terminators import check_types_passed
 from .types import ANY, is_array
@@ -49,8 +50,11 @@ class ReturnOp(ShapeOp):
 
     def check_op(self) -> None:
         parent = self.parent_op()
-        if isinstance(parent, FuncOp) and isinstance(parent.properties.get("function_type"), FunctionType):
-            check_types_passed(self, parent.type.outputs.data, f"results of @{parent.sym_name.data}")
+        if not isinstance(parent, FuncOp):
+            return
+        name, type = parent.properties.get("sym_name"), parent.properties.get("function_type")
+        if isinstance(name, StringAttr) and isinstance(type, FunctionType):  # else the function is at fault
+            check_types_passed(self, type.outputs.data, f"results of @{name.data}")
 
 
 class _Callable(CallableOpInterface):
@@ -98,8 +102,7 @@ class FuncOp(ShapeOp):
         return self.body.first_block is None
 
     def check_properties(self) -> None:
-        _check_symbol_name(self)
-        self.string("sym_visibility")
+        _check_symbol(self)
         if not isinstance(self.function_type, FunctionType):
             message = f"function_type is {brief(self.function_type)}, expected a function type"
             raise error("E9007", message, property="function_type")
@@ -177,14 +180,15 @@ class FunctionLibraryOp(ShapeOp):
         return None if found is None else self.functions[cast(SymbolRefAttr, found).root_reference.data]
 
     def check_properties(self) -> None:
-        _check_symbol_name(self)
-        self.string("sym_visibility")
+        _check_symbol(self)
         if not isinstance(self.mapping, DictionaryAttr):
             message = f"mapping is {brief(self.mapping)}, expected a dictionary from ops to functions"
             raise error("E9007", message, property="mapping")
 
     def check_op(self) -> None:
         block = only_block(self.body, "the library")
+        if block.args:
+            raise error("E9005", "the library has arguments, expected none", issue="arguments")
         functions: set[str] = set()
         for op in block.ops:
             if not isinstance(op, FuncOp):
@@ -231,9 +235,12 @@ class FunctionLibraryOp(ShapeOp):
 FUNCTION_OPS: tuple[type[ShapeOp], ...] = (FuncOp, ReturnOp, FunctionLibraryOp)
 
 
-def _check_symbol_name(op: ShapeOp) -> None:
+def _check_symbol(op: ShapeOp) -> None:
     if not op.string("sym_name"):
         raise error("E9007", "sym_name is empty, expected a name", property="sym_name")
+    if (found := op.string(VISIBILITY_ATTRIBUTE)) not in (None, *VISIBILITIES):
+        message = f"{VISIBILITY_ATTRIBUTE} is {brief(found)!r}, expected one of {', '.join(VISIBILITIES)}"
+        raise error("E9007", message, property=VISIBILITY_ATTRIBUTE)
 
 
 def _is_list_of_dicts(attribute: Attribute, count: int) -> bool:

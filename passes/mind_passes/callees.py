@@ -12,6 +12,7 @@ from xdsl.traits import SymbolTable
 
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
+from mind_dialect.names import SYMBOL_ATTRIBUTE
 
 from .derivatives.custom import check_rules, has_rules
 from .dim_names import names_used
@@ -39,6 +40,24 @@ def refused(call: CallOp, issue: str, given: str, expected: str) -> MindError:
     """E4000 for a call that cannot be put in place."""
     message = f"func.call of {call.callee}: {issue}, expected {expected}"
     return error("E4000", message, operation=call, given=given, expected=expected)
+
+
+def symbol_table_of(op: Operation) -> Operation | None:
+    """Return the innermost op around `op` that holds symbols, among which the names in `op` are looked up."""
+    outer = op.parent_op()
+    while outer is not None and not outer.has_trait(SymbolTable, value_if_unregistered=False):
+        outer = outer.parent_op()
+    return outer
+
+
+def symbols_in(outer: Operation) -> dict[str, Operation]:
+    """Return the ops with names that an op holds, the first of each name."""
+    table: dict[str, Operation] = {}
+    for op in (op for region in outer.regions for block in region.blocks for op in block.ops):
+        name = op.properties.get(SYMBOL_ATTRIBUTE, op.attributes.get(SYMBOL_ATTRIBUTE))
+        if isinstance(name, StringAttr):
+            table.setdefault(name.data, op)
+    return table
 
 
 class Callees:
@@ -118,17 +137,11 @@ class Callees:
 
     def _table(self, op: Operation) -> dict[str, Operation]:
         """The symbols that `op` sees, by name."""
-        outer = op.parent_op()
-        while outer is not None and not outer.has_trait(SymbolTable, value_if_unregistered=False):
-            outer = outer.parent_op()
+        outer = symbol_table_of(op)
         if outer is None:
             return {}
         if outer not in self._tables:
-            table = self._tables[outer] = {}
-            for inner in (inner for region in outer.regions for block in region.blocks for inner in block.ops):
-                name = inner.properties.get("sym_name", inner.attributes.get("sym_name"))
-                if isinstance(name, StringAttr):
-                    table.setdefault(name.data, inner)
+            self._tables[outer] = symbols_in(outer)
         return self._tables[outer]
 
     def _extent(self, func: FuncOp) -> _Extent:

@@ -30,6 +30,7 @@ from mind_dialect.ptir import ConjOp, PtirOp
 from mind_dialect.verify import check_parts
 
 from .autodiff import add_gradient
+from .callees import symbols_in
 from .canonicalize import canonicalize
 from .derivatives.rules import can_vary
 from .forward import ForwardOptions, add_jvp
@@ -70,7 +71,8 @@ def lower_enzyme(module: ModuleOp) -> None:
         if isinstance(op, DerivativeCall):
             check_parts(op)
     for inner in [op for op in walk(module) if isinstance(op, ModuleOp) and op.body.blocks]:
-        work = _Lowering(inner, {op.sym_name.data: op for op in inner.body.ops if isinstance(op, FuncOp)})
+        symbols = symbols_in(inner)
+        work = _Lowering(inner, {name: op for name, op in symbols.items() if isinstance(op, FuncOp)}, frozenset(symbols))
         for func in _callees_first(work.functions):
             for op in [op for op in walk(func) if isinstance(op, DerivativeCall)]:
                 _replace(op, work)
@@ -91,6 +93,7 @@ class _Lowering:
 
     module: ModuleOp
     functions: dict[str, FuncOp]
+    symbols: frozenset[str]
     derived: dict[tuple[str, ...], FuncOp] = field(default_factory=dict[tuple[str, ...], FuncOp])
 
     def callee(self, op: DerivativeCall) -> FuncOp:
@@ -117,7 +120,7 @@ class _Lowering:
 
     def _fresh(self, name: str) -> str:
         made, n = name, 0
-        while made in self.functions:
+        while made in self.functions or made in self.symbols:
             n += 1
             made = f"{name}_{n}"
         return made
@@ -165,9 +168,12 @@ class _Call:
 
 
 def _callees_first(known: Mapping[str, FuncOp]) -> list[FuncOp]:
-    """The functions of a module, each behind those that it calls or whose derivatives it calls. E4000 for a cycle."""
+    """
+    The functions with derivative calls, each behind those that it calls or whose derivatives it calls. E4000 for a cycle.
+    """
     open_, done = dict[str, None](), dict[str, FuncOp]()
-    stack = [(name, False) for name in [*known][::-1]]
+    roots = [name for name, func in known.items() if any(isinstance(op, DerivativeCall) for op in walk(func))]
+    stack = [(name, False) for name in reversed(roots)]
     while stack:
         name, is_left = stack.pop()
         if is_left:

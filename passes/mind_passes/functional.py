@@ -24,11 +24,11 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 
 from mind_dialect.errors import error
-from mind_dialect.program import functions, input_names
+from mind_dialect.program import input_names
 
 from .autodiff import GradientOptions, differentiate
 from .forward import ForwardOptions, forward_mode
-from .selection import select_function
+from .selection import derived_name, select_function
 from .vectorize import VectorizeOptions, vectorize
 
 Selection = Sequence[int | str] | int | str | None
@@ -89,9 +89,7 @@ def hessian_vector_product(
 
     Forward over reverse: the cost is a small multiple of the gradient's, and no Hessian is ever formed.
     """
-    name = f"{select_function(module, function).sym_name.data}_hvp"
-    if any(f.sym_name.data == name for f in functions(module)):
-        raise error("E4002", f"@{name} exists already", operation=module, value=name)
+    name = derived_name(module, select_function(module, function), "hvp")
     gradient = differentiate(module, function, GradientOptions(_selected(wrt), output, keep_primal=False))
     inputs: dict[SSAValue, int] = {x: i for i, x in enumerate(gradient.primal.body.block.args)}
     if any(x not in inputs for x in gradient.gradients):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Operation
 
 from mind_dialect.dominance import walk
 from mind_dialect.errors import brief, error
@@ -13,6 +14,7 @@ from mind_dialect.program import functions, functions_called, holds_core_ir, req
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir_program import VERSION_ATTRIBUTE, stated_entry
 
+from .callees import symbol_table_of, symbols_in
 from .derivatives import ptir
 from .derivatives.custom import references
 
@@ -38,9 +40,19 @@ def is_ours(func: FuncOp) -> bool:
 
 def primal_functions(module: ModuleOp, accepts: Accepts = is_ours) -> list[FuncOp]:
     """The functions that somebody wrote to be transformed: not derived from another, nor called by another or its rule."""
-    called = {name.string_value() for op in walk(module) for name in references(op).values()}
+    called = {(symbol_table_of(op), name.string_value()) for op in walk(module) for name in references(op).values()}
+    return [f for f in _written_functions(module, accepts) if _place(f) not in called]
+
+
+def _written_functions(module: ModuleOp, accepts: Accepts) -> list[FuncOp]:
+    """The functions with a body that are not derived from another."""
     derived = set(DERIVED)
-    return [f for f in functions(module) if derived.isdisjoint(f.attributes) and f.sym_name.data not in called and accepts(f)]
+    return [f for f in functions(module) if f.body.blocks and derived.isdisjoint(f.attributes) and accepts(f)]
+
+
+def _place(func: FuncOp) -> tuple[Operation | None, str]:
+    """Return what identifies a function: modules in a module may have functions of the same name."""
+    return symbol_table_of(func), func.sym_name.data
 
 
 def own_copy(module: ModuleOp) -> ModuleOp:
@@ -78,14 +90,13 @@ def functions_to_do(module: ModuleOp, name: str | None, attribute: str, accepts:
     if name is not None:
         return [select_function(module, name, accepts)]
     if not (primals := primal_functions(module, accepts)):
-        derived = set(DERIVED)
-        written = [f.sym_name.data for f in functions(module) if derived.isdisjoint(f.attributes) and accepts(f)]
-        if written:
+        if written := [f.sym_name.data for f in _written_functions(module, accepts)]:
             message = f"every function is called by another: {brief(written)}; say which is meant with function=NAME"
             raise error("E7003", message, name=None, known=written)
         _refuse_unconverted(module)
-    done = {ref.string_value() for f in functions(module) if isinstance(ref := f.attributes.get(attribute), SymbolRefAttr)}
-    return [f for f in primals if f.sym_name.data not in done]
+    stated = ((symbol_table_of(f), f.attributes.get(attribute)) for f in functions(module))
+    done = {(table, name.string_value()) for table, name in stated if isinstance(name, SymbolRefAttr)}
+    return [f for f in primals if _place(f) not in done]
 
 
 def _refuse_unconverted(module: ModuleOp) -> None:
@@ -102,8 +113,8 @@ def _refuse_unconverted(module: ModuleOp) -> None:
 
 
 def derived_name(module: ModuleOp, func: FuncOp, suffix: str) -> str:
-    """The name of a function derived from `func`; E4002 if another has it."""
+    """The name of a function derived from `func`; E4002 if another symbol next to it has it."""
     name = f"{func.sym_name.data}_{suffix}"
-    if any(f.sym_name.data == name for f in functions(module)):
+    if name in symbols_in(symbol_table_of(func) or module):
         raise error("E4002", f"@{name} exists already", operation=func, value=name)
     return name

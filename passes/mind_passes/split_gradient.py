@@ -48,7 +48,8 @@ def split_gradient(module: ModuleOp, gradient: FuncOp) -> SplitGradient:
 
     It needs cotangents as inputs and the results of the primal (`seed=cotangent`, `keep-primal=true`): E7001 for another.
     """
-    if GRAD_WRT not in gradient.attributes:
+    wrt = gradient.attributes.get(GRAD_WRT)
+    if not isinstance(wrt, DenseArrayBase):
         name = gradient.sym_name.data
         raise error("E7001", f"@{name} is no gradient function, expected one made by autodiff", option="function")
     work = gradient.clone()
@@ -56,10 +57,8 @@ def split_gradient(module: ModuleOp, gradient: FuncOp) -> SplitGradient:
     assert isinstance(returned, ReturnOp)
     attributes: Sequence[DictionaryAttr] = [] if work.arg_attrs is None else list(work.arg_attrs.data)
     cotangents = [a for a, stated in zip(block.args, attributes, strict=False) if COTANGENT_ATTRIBUTE in stated.data]
-    wrt = gradient.attributes[GRAD_WRT]
-    assert isinstance(wrt, DenseArrayBase)
     count = len(returned.operands) - len(wrt.get_values())
-    if not cotangents or not count:
+    if not cotangents or count < 1:
         message = f"@{gradient.sym_name.data} has no cotangents or primal results, expected seed=cotangent, keep-primal=true"
         raise error("E7001", message, option="seed")
     arguments = [a for a in block.args if a not in cotangents]

@@ -26,6 +26,7 @@ from mind_dialect.profiles import PROFILE_ATTRIBUTE
 from mind_dialect.program import functions
 from mind_dialect.ptir import RandomOp
 from mind_dialect.ptir.types import is_dim_name
+from mind_dialect.ptir_program import input_specs
 from mind_dialect.ptir_shapes import MAX_EXTENT, Dim
 from mind_dialect.verify import verify
 
@@ -91,6 +92,7 @@ def add_vectorized(module: ModuleOp, func: FuncOp, options: VectorizeOptions) ->
     if options.verify:
         verify(func)
     _check_depth(func)
+    input_specs(func)
     made = _built(module, func, name, options, {})
     return Vectorized(module, func, made)
 

@@ -369,3 +369,70 @@ def test_a_function_without_a_property_is_refused(given: str, missing: str):
         "E4016",
         f"func.func: does not verify: property '{missing}' expected in operation 'func.func'",
     )
+
+
+YIELDS_TWICE = """builtin.module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+  func.func @f(%p: tensor<i1>, %x: tensor<2xf32>) -> tensor<2xf32> {{
+    %r = ptir.cond %p, %x : (tensor<i1>, tensor<2xf32>) -> tensor<2xf32> true {{
+    ^bb0(%a: tensor<2xf32>):
+      {early}
+      %b = ptir.neg %a : tensor<2xf32>
+      ptir.yield %b : tensor<2xf32>
+    }} false {{
+    ^bb0(%a: tensor<2xf32>):
+      ptir.yield %a : tensor<2xf32>
+    }}
+    func.return %r : tensor<2xf32>
+  }}
+}}"""
+
+
+def test_a_terminator_ends_its_block() -> None:
+    assert codes(YIELDS_TWICE.format(early="")) == []
+    assert codes(YIELDS_TWICE.format(early="ptir.yield %a : tensor<2xf32>")) == ["E4016"]
+    assert "is a terminator but is not the last op" in str(first(YIELDS_TWICE.format(early="ptir.yield %a : tensor<2xf32>")))
+
+
+SYMBOL = """"{op}"() <{{sym_name = "f", sym_visibility = {visibility}, function_type = () -> ()}}> ({{
+  "{end}"() : () -> ()
+}}) : () -> ()"""
+
+
+@pytest.mark.parametrize(("op", "end", "code"), [("func.func", "func.return", "E4016"), ("shape.func", "shape.return", "E9007")])
+def test_visibilities(op: str, end: str, code: str) -> None:
+    for visibility in ("public", "private", "nested"):
+        assert codes(SYMBOL.format(op=op, end=end, visibility=f'"{visibility}"')) == []
+    for visibility in ('""', '"secret"', "1 : i64"):
+        assert codes(SYMBOL.format(op=op, end=end, visibility=visibility)) == [code], visibility
+
+
+def test_what_returns_from_a_function_without_a_name_is_not_at_fault() -> None:
+    text = """"shape.func"() <{function_type = (!shape.size) -> !shape.shape}> ({
+    ^bb0(%x: !shape.size):
+      "shape.return"(%x) : (!shape.size) -> ()
+    }) : () -> ()"""
+    assert codes(text) == ["E9007"]
+
+
+NESTED = """"builtin.module"() ({{
+  "{outer}"() <{{sym_name = "outer", function_type = () -> ()}}> ({{
+    "{inner}"() <{{sym_name = "inner", function_type = () -> ()}}> ({{
+      "{end}"() : () -> ()
+    }}) : () -> ()
+    "{outer_end}"() : () -> ()
+  }}) : () -> ()
+}}) : () -> ()"""
+ENDS = {"func.func": "func.return", "shape.func": "shape.return"}
+
+
+@pytest.mark.parametrize("inner", ENDS)
+@pytest.mark.parametrize("outer", ENDS)
+def test_a_symbol_is_in_an_op_that_holds_symbols(outer: str, inner: str) -> None:
+    text = NESTED.format(outer=outer, inner=inner, outer_end=ENDS[outer], end=ENDS[inner])
+    (found,) = failures(parse(text))
+    assert (found.code, f"is a symbol in {outer}, expected an op that holds symbols" in found.message) == ("E4016", True)
+
+
+def test_modules_hold_modules_and_functions_hold_modules_without_a_name() -> None:
+    assert codes("builtin.module { builtin.module @inner { func.func @f() { return } } }") == []
+    assert codes("func.func @f() {\nbuiltin.module { func.func @g() { return } }\nreturn }") == []

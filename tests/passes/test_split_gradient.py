@@ -15,6 +15,7 @@ from mind_dialect.verify import verify
 from mind_passes.autodiff import GradientOptions, differentiate
 from mind_passes.split_gradient import SAVED, SplitGradient, split_gradient
 from mind_runtime import compile
+from mind_tools.frontends import parse
 from ptir_forms import program
 
 
@@ -124,3 +125,26 @@ def test_what_cannot_be_split_is_an_error(options: GradientOptions) -> None:
     assert caught.value.code == "E7001"
     with pytest.raises(MindError, match="@f is no gradient function"):
         split_gradient(found.module, next(functions(found.module)))
+
+
+@pytest.mark.parametrize("stated", ['"x"', "@f", "1 : i64"])
+def test_a_function_that_states_something_else_is_no_gradient(stated: str) -> None:
+    module = parse(f"""builtin.module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+      func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> attributes {{mind.grad_wrt = {stated}}} {{
+        func.return %x : tensor<2xf32>
+      }}
+    }}""")
+    (func,) = functions(module)
+    with pytest.raises(MindError, match="E7001: @f is no gradient function"):
+        split_gradient(module, func)
+
+
+def test_more_inputs_than_results_are_no_gradient() -> None:
+    module = parse("""builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
+      func.func @f(%x: tensor<2xf32> {mind.cotangent}) -> tensor<2xf32> attributes {mind.grad_wrt = array<i64: 0, 1, 2>} {
+        func.return %x : tensor<2xf32>
+      }
+    }""")
+    (func,) = functions(module)
+    with pytest.raises(MindError, match="E7001: @f has no cotangents or primal results"):
+        split_gradient(module, func)

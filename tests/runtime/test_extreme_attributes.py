@@ -33,6 +33,30 @@ def test_a_slice_beyond_every_size_is_refused(start: int, target: str) -> None:
     assert found.value.code == "E4012"
 
 
+WINDOWS = {
+    "gather": """func.func @f(%x: tensor<?xf32, "N">, %i: tensor<0x1xsi64>) -> tensor<0xSIZExf32> {
+      %0 = ptir.gather_windows %x, %i offset_dims = [1] collapsed_slice_dims = [] operand_batching_dims = []
+        start_indices_batching_dims = [] start_index_map = [0] index_vector_dim = 1 slice_sizes = [SIZE] mode = clamp
+        : (tensor<?xf32, "N">, tensor<0x1xsi64>) -> tensor<0xSIZExf32>
+      func.return %0 : tensor<0xSIZExf32>
+    }""",
+    "scatter": """func.func @f(%x: tensor<?xf32, "N">, %i: tensor<0x1xsi64>, %y: tensor<0xSIZExf32>) -> tensor<?xf32, "N"> {
+      %0 = ptir.scatter_windows %x, %i, %y kind = add update_window_dims = [1] inserted_window_dims = []
+        input_batching_dims = [] scatter_indices_batching_dims = [] scatter_dims_to_operand_dims = [0] index_vector_dim = 1
+        mode = drop unique = false : (tensor<?xf32, "N">, tensor<0x1xsi64>, tensor<0xSIZExf32>) -> tensor<?xf32, "N">
+      func.return %0 : tensor<?xf32, "N">
+    }""",
+}
+
+
+@pytest.mark.parametrize("size", [2**62, 2**63 - 1])
+@pytest.mark.parametrize("op", WINDOWS)
+def test_a_window_beyond_every_size_is_refused(op: str, size: int) -> None:
+    with pytest.raises(MindError, match=f"{size}.*at dimension") as found:
+        compile(parse(f"{HEAD}{WINDOWS[op].replace('SIZE', str(size))}}}"))
+    assert found.value.code == "E4012"
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_an_epsilon_beyond_the_dtype_is_infinity(target: str) -> None:
     _native(target)

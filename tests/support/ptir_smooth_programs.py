@@ -6,7 +6,7 @@ What they compute stays small and is smooth almost everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -24,6 +24,7 @@ SHAPES = ((), (3,), (2, 3))
 ARGUMENTS = "f64[] f64[3] f64[2,3] i1[] si32[]"
 TURNS = 4
 """No loop iterates more often."""
+Step = Callable[[list[SSAValue], SSAValue], Any]
 _UNARY = (ptir.SinOp, ptir.TanhOp, ptir.LogisticOp, ptir.NegOp, ptir.CosOp, ptir.AbsOp, ptir.ErfOp)
 _BINARY = (ptir.AddOp, ptir.SubOp, ptir.MulOp, ptir.MaximumOp, ptir.MinimumOp)
 
@@ -60,9 +61,13 @@ class Maker:
             x = value_of(reduce_sum(x, range(len(given) - len(extents))))
         return value_of(broadcast(x, extents))
 
+    def flat(self) -> list[Step]:
+        """The steps without regions."""
+        found = [self.unary, self.binary, self.quotient, self.reduction, self.view, self.indexed, self.window, self.ordered]
+        return [*found, self.chosen, self.product, self.rounded]
+
     def grown(self, pool: list[SSAValue], truth: SSAValue, n: SSAValue, size: int, depth: int) -> list[SSAValue]:
-        flat = [self.unary, self.binary, self.quotient, self.reduction, self.view, self.indexed, self.window, self.ordered]
-        flat += [self.chosen, self.product, self.rounded]
+        flat = self.flat()
         deep = [self.branch, self.scan, self.loop] if depth else []
         for _ in range(size):
             step = self.pick.choice(deep if deep and self.pick.randint(0, 2) == 0 else flat)

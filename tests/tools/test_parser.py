@@ -159,6 +159,9 @@ BAD = {
         "offset 18: [0xFF, 0xFE, 0x00, 0x01]",
     ),
     "integer out of range": ('"test.op"() {a = 300 : i8} : () -> ()', None, None, "300"),
+    "extent beyond i64": (f"func.func private @f(tensor<2x{1 << 63}xf32>)", "E3006", (1, 31), "expected at most 2^63 - 1"),
+    "extent of a memref": (f"func.func private @f(memref<{1 << 63}xf32>)", "E3006", (1, 29), f"extent {1 << 63}"),
+    "extent with a name": (f'func.func private @f(tensor<?x{1 << 64}xf32, "N,*">)', "E3006", (1, 31), f"extent {1 << 64}"),
     "null byte": ("func.func\0", "E1002", (1, 10), "unexpected character"),
 }
 
@@ -173,6 +176,10 @@ def test_malformed_text_is_a_coded_error_at_its_place(name: str) -> None:
     assert found.file == "t.mlir"
     if place is not None:
         assert (found.line, found.col) == place
+
+
+def test_the_greatest_extent_is_read() -> None:
+    assert f"tensor<{(1 << 63) - 1}xf32>" in str(parse(f"func.func private @f(tensor<{(1 << 63) - 1}xf32>)"))
 
 
 def test_every_message_of_xdsl_that_has_its_own_code_occurs() -> None:

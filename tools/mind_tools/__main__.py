@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from .command_line import guarded
+
 USAGE = """\
 usage: python -m mind_tools {opt,run,check,view,lsp} ...
 
@@ -31,8 +33,13 @@ def main(args: Sequence[str] | None = None) -> None:
     elif name == "lsp":
         from .mind_lsp import main as tool
     else:
-        print(USAGE, end="", file=sys.stdout if name in ("-h", "--help") else sys.stderr)
-        sys.exit(0 if name in ("-h", "--help") else 1)
+        wanted = name in ("-h", "--help")
+
+        def usage() -> int:
+            print(USAGE, end="", file=sys.stdout if wanted else sys.stderr)
+            return 0 if wanted else 1
+
+        sys.exit(guarded("mind_tools", usage))
     sys.exit(tool(argv[1:]))
 
 

@@ -10,7 +10,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
-from typing import NoReturn
+from typing import IO, NoReturn
 
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import ArgSpecParseError
@@ -23,6 +23,20 @@ from .flags import TARGET_ALIASES, of_mlir_opt, unknown
 INTERRUPTED = 130
 
 _CHOICE = re.compile(r"argument \S*?-{1,2}(\w+): invalid choice: '([^']*)' \(choose from (.*)\)")
+
+
+def code_errors(arg_parser: argparse.ArgumentParser, names: Callable[[], list[str]]) -> None:
+    """
+    Let a parser raise E7001, or E7003 for a name outside a list of choices; and fail where its help cannot be written.
+
+    argparse gives no other way short of a subclass. Its own `_print_message` ignores that a disk is full.
+    """
+
+    def print_message(message: str, file: IO[str] | None = None) -> None:
+        print(message, end="", file=file)
+
+    for name, replacement in (("error", usage_error(arg_parser, names)), ("_print_message", print_message)):
+        setattr(arg_parser, name, replacement)
 
 
 def usage_error(arg_parser: argparse.ArgumentParser, names: Callable[[], list[str]]) -> Callable[[str], NoReturn]:
@@ -56,6 +70,17 @@ def print_error(e: BaseException, source: Source | None, stage: str, show_traceb
         traceback.print_exception(e)
 
 
+def _flushed(body: Callable[[], int]) -> int:
+    """Return the status of `body` once what it printed is written, also where it exits, as `--help` and `--version` do."""
+    try:
+        status = body()
+    except SystemExit:
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
+    return status
+
+
 def guarded(name: str, body: Callable[[], int]) -> int:
     """Run `body`, which returns an exit status; whatever escapes it becomes a diagnostic and a status."""
     post_init = Attribute.__post_init__
@@ -63,9 +88,7 @@ def guarded(name: str, body: Callable[[], int]) -> int:
         if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
             reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        status = body()
-        sys.stdout.flush()
-        return status
+        return _flushed(body)
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         return INTERRUPTED

@@ -21,7 +21,7 @@ from mind_dialect.verify import verify
 from mind_dialect.version import __version__
 
 from . import frontends
-from .command_line import guarded, print_error, usage_error
+from .command_line import code_errors, guarded, print_error
 from .completion import add_completion
 from .diagnostics import Source
 from .originals import NAME, Original, original_onnx
@@ -72,7 +72,7 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     add_completion(parser)
     parser.add_argument("-v", "--version", action="version", version=f"mind-check {__version__}")
     options = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
-    setattr(parser, "error", usage_error(parser, lambda: options))  # noqa: B010, argparse gives no other way
+    code_errors(parser, lambda: options)
     return parser.parse_args(args)
 
 

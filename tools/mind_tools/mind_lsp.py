@@ -7,15 +7,14 @@ It needs pygls: `pip install 'mind-dialect[lsp]'`. Without it the tool says so a
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
+from typing import Any
 
-from mind_dialect.errors import MindError, error
+from mind_dialect.errors import error
 from mind_dialect.version import __version__
 
-from .command_line import usage_error
+from .command_line import code_errors, guarded
 from .completion import add_completion
-from .diagnostics import render
 
 OLDEST = "2.0"
 
@@ -32,20 +31,29 @@ def server() -> type:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Serve one editor until it ends the connection; the exit status."""
+
+    made: list[Any] = []
+
+    def body() -> int:
+        _parser().parse_args(args)
+        made.append(server()())
+        return 0
+
+    status = guarded("mind-lsp", body)
+    if status == 0:
+        made[0].start_io()
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser("mind-lsp", description="Language server for programs of Core IR, PTIR and shapes.")
     parser.add_argument("--version", action="version", version=f"mind-lsp {__version__}")
     parser.add_argument("--stdio", action="store_true", help="communicate over standard input and output (always on)")
     add_completion(parser)
     options = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
-    setattr(parser, "error", usage_error(parser, lambda: options))  # noqa: B010, argparse gives no other way
-    try:
-        parser.parse_args(args)
-        made = server()()
-    except MindError as e:
-        sys.stderr.write(render(e, None))
-        return 1
-    made.start_io()
-    return 0
+    code_errors(parser, lambda: options)
+    return parser
 
 
 if __name__ == "__main__":

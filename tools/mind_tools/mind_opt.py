@@ -31,7 +31,7 @@ from mind_dialect.verify import failures, verify
 from mind_dialect.version import __version__
 
 from .chunks import Chunk, split
-from .command_line import guarded, usage_error
+from .command_line import code_errors, guarded
 from .completion import Flag, add_completion
 from .diagnostics import Place, Source, as_coded, explanation, place_of, render
 from .expectations import differences
@@ -101,8 +101,7 @@ class MindOptMain(xDSLOptMain):
         actions = arg_parser._actions  # pyright: ignore[reportPrivateUsage]
         options = [option for action in actions for option in action.option_strings]
         flags = (f"--{name}" for name in (*PASS_ALIASES, *self.available_passes))
-        fail = usage_error(arg_parser, lambda: [*options, *flags])
-        setattr(arg_parser, "error", fail)  # noqa: B010, argparse gives no other way short of a subclass
+        code_errors(arg_parser, lambda: [*options, *flags])
         for action in actions:
             action.help = _SHORTER.get(action.dest, action.help)
 

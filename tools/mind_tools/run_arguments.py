@@ -11,7 +11,7 @@ from typing import Any
 from mind_dialect.version import __version__
 
 from . import frontends
-from .command_line import usage_error
+from .command_line import code_errors
 from .completion import Flag, add_completion
 
 EXECUTORS = ("numpy", "native", "cupy", "xla", "onnx", "iree")
@@ -107,8 +107,7 @@ def parse_arguments(args: Sequence[str] | None) -> argparse.Namespace:
     add_completion(parser, lambda: [Flag(("--target",), "what to run on", EXECUTORS, takes=True)])
     parser.add_argument("-v", "--version", action="version", version=f"mind-run {__version__}")
     options = [option for action in parser._actions for option in action.option_strings]  # pyright: ignore[reportPrivateUsage]
-    fail = usage_error(parser, lambda: options)
-    setattr(parser, "error", fail)  # noqa: B010, argparse gives no other way short of a subclass
+    code_errors(parser, lambda: options)
     given = list(sys.argv[1:] if args is None else args)
     end = given.index("--") if "--" in given else len(given)
     for i, text in enumerate(given[:end]):

@@ -149,11 +149,17 @@ def check_function_legality(
         ConversionDiagnostic(stage, name, f"{role} {i}: {issue}", None, func)
         for role, types in signature
         for i, type in enumerate(types)
-        for issue in spec.issues_of_type(type)
+        for issue in _issues_of_signature(type, spec)
     ]
     for step in steps(func):
         found += [ConversionDiagnostic(stage, name, issue, step.place, step.op) for issue in _issues(step, spec)]
     return found
+
+
+def _issues_of_signature(type: Attribute, spec: LegalitySpec) -> Iterator[str]:
+    yield from spec.issues_of_type(type)
+    if not isinstance(type, TensorType):
+        yield f"type {brief(type)} is no tensor"
 
 
 def _issues(step: WalkStep, spec: LegalitySpec) -> Iterator[str]:

@@ -44,6 +44,7 @@ from .fourier import FourierTransform, emit_fourier
 from .groups import Group
 from .ir import Function, LlvmModule, identifier, symbol
 from .kernel_steps import Draw, IndexCheck, PrivateScatter, Scan, Scatter, Sort
+from .loop_results import MOST_CALLS
 from .lowered import Entry, Foreign, Native, Note, Packing, Reading
 from .matrices import Factorization, emit_factorization
 from .outlining import outlined, shown
@@ -70,9 +71,6 @@ from .steps import NativeKernel, NativeStep
 from .target_info import TargetInfo
 from .timing import Timer
 from .views import Buffer, Use, View
-
-MOST_CALLS = 512
-"""So many kernels, loops and branches are run by one function, whose code is generated in more than linear time."""
 
 Emit = Callable[[Function, TargetInfo, Any, Sites], int]
 """Emits the body of the function of a step, with the sites that can fail; how many units of work it has."""
@@ -228,7 +226,7 @@ class Emission:
                 case KernelOp():
                     cost += self.plan.planner.kernels[op].step.cost(self.host)
                     codes += self.codes(op, 0)
-                case ForOp() | WhileOp() | IfOp():
+                case ForOp() | WhileOp() | IfOp() | CopyOp():
                     codes += self.codes(op, 0)
                     cost = inf
                 case _:

@@ -42,6 +42,7 @@ from mind_passes.ptir.expand_complex import expand_complex
 from mind_passes.ptir.expand_digamma import expand_digamma
 from mind_passes.ptir.failing import forget_origins, mark_failing, unmark
 from mind_passes.ptir.recognize import recognize
+from mind_passes.selection import is_ptir
 from mind_passes.staged import Stage, StagedPass
 
 from .. import launch
@@ -64,6 +65,7 @@ from .fusions import is_one_group
 from .grouping import uncomputed_members, why_not
 from .host import detect
 from .kernels import has_kernel
+from .loop_results import copy_results
 from .lowered import Native
 from .memory import ALIGNMENT
 from .plan import PlannedFunction, memory_type
@@ -103,7 +105,7 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
 
     def form_row_kernels(module: ModuleOp) -> None:
         for func in functions(module):
-            if dynamic(func) is None:
+            if func.body.blocks and is_ptir(func) and dynamic(func) is None:
                 form_rows(func, lambda op: is_row_kernel(op, host), in_group)
 
     def rematerialize_large(module: ModuleOp) -> None:
@@ -174,6 +176,7 @@ def planned(func: FuncOp, host: TargetInfo, donated: Collection[int] = (), fixed
     top.add_op(found)
     hoist_packing(made, planner.packed)
     place_loop_carried(made)
+    copy_results(top)
     _return(planner, ending.operands, found)
     arena = assign_memory(made, order="size", align=ALIGNMENT, donation=Donation.IN_PLACE)
     return PlannedFunction(made, planner, arena, Table(made))
@@ -272,7 +275,7 @@ class LowerToNativePass(StagedPass):
 
 def plan_launches(module: ModuleOp, host: TargetInfo) -> None:
     """Replace each prepared function of a module by the launches that run; E8001 where a dimension has no size."""
-    for func in list(functions(module)):
+    for func in [f for f in functions(module) if f.body.blocks and is_ptir(f)]:
         if (unsized := dynamic(func)) is not None:
             message = f"@{func.sym_name.data} has no launches: {unsized} has a dimension without a size"
             raise error("E8001", message, name="?", extents=()).at(func, func.name)

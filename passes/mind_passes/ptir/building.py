@@ -41,6 +41,12 @@ def spec_of(value: SSAValue) -> TensorSpec:
     return read_type(value.type)
 
 
+def only_units(view: ptir.PtirOp) -> bool:
+    """Return whether a reshape adds and drops extents of 1, no more."""
+    before, after = spec_of(view.operands[0]).shape, spec_of(view.results[0]).shape
+    return [d for d in before if d != 1] == [d for d in after if d != 1]
+
+
 def same_type(a: Attribute, b: Attribute) -> bool:
     """Equality of types, quick where both are one object."""
     return a is b or a == b

@@ -27,6 +27,7 @@ from mind_dialect.program import NAME_ATTRIBUTE, argument_attribute, functions, 
 from mind_dialect.ptir import BroadcastToOp, PtirOp, ReshapeOp, SliceOp, StopGradientOp
 from mind_dialect.ptir.types import read_type
 
+from ..callees import symbols_in
 from .dead_ops import holders, replace_values
 
 PARAMETER_ATTRIBUTE = "ptir.parameter"
@@ -125,8 +126,8 @@ def _prepare(func: FuncOp, plan: _Split, weights: Sequence[SSAValue]) -> FuncOp:
 
 def _free_name(func: FuncOp) -> str:
     """The function's name and `_prepare`, with a number if that is taken."""
-    module = func.parent
-    taken = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)} if module is not None else set[str]()
+    module = func.parent_op()
+    taken = {} if module is None else symbols_in(module)
     name, n = f"{func.sym_name.data}_prepare", 0
     while name in taken:
         name, n = f"{func.sym_name.data}_prepare{n}", n + 1

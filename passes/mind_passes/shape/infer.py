@@ -23,6 +23,7 @@ from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, Rewrite
 from xdsl.rewriter import Rewriter
 from xdsl.traits import ConstantLike
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
+from xdsl.utils.exceptions import VerifyException
 
 from mind_dialect import register
 from mind_dialect import shape as sh
@@ -178,11 +179,23 @@ def _refine(result: OpResult, known: Value, by_library: bool) -> None:
         return
     uses = [use for use in result.uses if not _is_flexible(use.operation)]
     refined = Rewriter.replace_value_with_new_type(result, type)
+    if by_library and not _verifies(op):
+        Rewriter.replace_value_with_new_type(refined, old)
+        return
     if uses and op.parent is not None:
         cast_back = tensor.CastOp(refined, cast(Any, old))
         op.parent.insert_op_after(cast_back, op)
         for use in uses:
             use.operation.operands[use.index] = cast_back.dest
+
+
+def _verifies(op: Operation) -> bool:
+    """Return whether the types of an op of another dialect agree: those of its results may have to be those of its operands."""
+    try:
+        op.verify(verify_nested_ops=False)
+    except VerifyException:
+        return False
+    return True
 
 
 def _is_flexible(op: Operation) -> bool:

@@ -259,3 +259,45 @@ def test_what_a_rule_cannot_make_is_an_error_of_its_op():
     with pytest.raises(MindError, match=r"E5006: @f: .*without a name") as found:
         gradient_of(unnamed)
     assert found.value.op is not None
+
+
+def test_a_product_along_axes_of_a_value_that_no_iteration_changes() -> None:
+    """Its rule made an op that nothing used, so that an op with a use stayed, in a loop that lost the carry which it read."""
+    module = parse("""builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
+      func.func @f(%p: tensor<i1>, %n: tensor<si32>, %x: tensor<2x3xf64>) -> tensor<f64> {
+        %y = ptir.cond %p, %n, %x : (tensor<i1>, tensor<si32>, tensor<2x3xf64>) -> tensor<2x3xf64> true {
+        ^bb0(%m: tensor<si32>, %a: tensor<2x3xf64>):
+          %i = ptir.constant 0 : tensor<si32>
+          %0, %1, %2, %3 = ptir.while %i, %m, %a, %a {ptir.max_iterations = 4 : i64}
+              : (tensor<si32>, tensor<si32>, tensor<2x3xf64>, tensor<2x3xf64>)
+              -> (tensor<si32>, tensor<si32>, tensor<2x3xf64>, tensor<2x3xf64>) cond {
+          ^bb0(%j: tensor<si32>, %k: tensor<si32>, %b: tensor<2x3xf64>, %c: tensor<2x3xf64>):
+            %less = ptir.compare %j, %k kind = less : (tensor<si32>, tensor<si32>) -> tensor<i1>
+            ptir.yield %less, %j, %k, %b, %c : tensor<i1>, tensor<si32>, tensor<si32>, tensor<2x3xf64>, tensor<2x3xf64>
+          } body {
+          ^bb0(%j: tensor<si32>, %k: tensor<si32>, %b: tensor<2x3xf64>, %c: tensor<2x3xf64>):
+            %one = ptir.constant 1 : tensor<si32>
+            %next = ptir.add %j, %one : tensor<si32>
+            %t = ptir.tanh %b : tensor<2x3xf64>
+            %product = ptir.reduce %t kind = prod axes = [1, 0] keepdims = true : tensor<2x3xf64> -> tensor<1x1xf64>
+            %wide = ptir.broadcast_to %product result_shape = [2, 3] : tensor<1x1xf64> -> tensor<2x3xf64>
+            %d = ptir.tanh %wide : tensor<2x3xf64>
+            ptir.yield %next, %k, %b, %d : tensor<si32>, tensor<si32>, tensor<2x3xf64>, tensor<2x3xf64>
+          }
+          ptir.yield %3 : tensor<2x3xf64>
+        } false {
+        ^bb0(%m: tensor<si32>, %a: tensor<2x3xf64>):
+          ptir.yield %a : tensor<2x3xf64>
+        }
+        %sum = ptir.reduce %y kind = sum axes = [0, 1] keepdims = false : tensor<2x3xf64> -> tensor<f64>
+        func.return %sum : tensor<f64>
+      }
+    }""")
+    gradient = differentiate(module, "f", GradientOptions(keep_primal=False)).module
+    run = compile(gradient, "f_grad")
+    x = np.random.default_rng(3).uniform(0.5, 1.5, (2, 3))
+    t = np.tanh(x)
+    product = t.prod()
+    expected = 6 * (1 - np.tanh(product) ** 2) * product / t * (1 - t**2)
+    np.testing.assert_allclose(run(np.bool_(True), np.int32(2), x), expected, rtol=1e-12)
+    np.testing.assert_array_equal(run(np.bool_(False), np.int32(0), x), np.ones((2, 3)))

@@ -10,15 +10,18 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 import numpy as np
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
 from mind_passes.autodiff import GradientOptions, differentiate
+from mind_passes.derivatives.ptir import REVERSE
 from mind_passes.forward import ForwardOptions, forward_mode
 from mind_passes.functional import vmap
 from ptir_batching import compiled
 from ptir_smooth_programs import Maker
+from ptir_wide_programs import WideMaker
 
 Arrays = Sequence[np.ndarray]
 Run = Callable[..., tuple[np.ndarray, ...]]
@@ -124,3 +127,58 @@ def test_there_is_one_hessian(seed: int):
 @given(SEEDS)
 def test_batches_of_derivatives_and_derivatives_of_batches(seed: int):
     batches(Maker(Random(seed)).module(4, 2), np.random.default_rng(seed))
+
+
+@settings(max_examples=10, **BUDGET)
+@given(SEEDS)
+def test_ops_of_every_family_agree_with_differences(seed: int):
+    first_order(WideMaker(Random(seed)).module(6, 2), np.random.default_rng(seed))
+
+
+@settings(max_examples=5, **BUDGET)
+@given(SEEDS)
+def test_ops_of_every_family_have_one_hessian(seed: int):
+    second_order(WideMaker(Random(seed)).module(4, 2), np.random.default_rng(seed))
+
+
+@settings(max_examples=5, **BUDGET)
+@given(SEEDS)
+def test_ops_of_every_family_in_batches(seed: int):
+    batches(WideMaker(Random(seed)).module(4, 2), np.random.default_rng(seed))
+
+
+def test_the_programs_have_the_ops_with_derivatives_that_others_lack():
+    """What is left has integers or no derivative, or is drawn, called, or packed by scales."""
+    drawn = {op.name for seed in range(100) for op in WideMaker(Random(seed)).module(16, 1).walk()}
+    left = {op.name.removeprefix("ptir.") for op in REVERSE if op.name.startswith("ptir.") and op.name not in drawn}
+    assert left <= {
+        *(
+            "bitcast",
+            "count_leading_zeros",
+            "not",
+            "or",
+            "popcount",
+            "shift_left",
+            "shift_right_arithmetic",
+            "shift_right_logical",
+        ),
+        *("xor", "truncate", "window_arg", "stop_gradient", "rng_normal", "rng_uniform", "custom_call"),
+        *("quantize", "dequantize", "requantize"),
+    }
+
+
+def strays(module: ModuleOp) -> set[str]:
+    """The ops outside of a module that use a value in it: each keeps an op from being seen as dead."""
+    inside = set(module.walk())
+    values = [v for op in inside for v in (*op.results, *(a for r in op.regions for block in r.blocks for a in block.args))]
+    return {use.operation.name for v in values for use in v.uses if use.operation not in inside}
+
+
+@pytest.mark.parametrize("maker", [Maker, WideMaker])
+def test_no_rule_makes_an_op_that_is_left_out(maker: type[Maker]):
+    for seed in range(12):
+        module = maker(Random(seed)).module(8, 1)
+        gradient = differentiate(module, "f", GradientOptions(seed="cotangent"))
+        tangent = forward_mode(module, "f")
+        for made in (gradient.module, tangent.module, vmap(module, "f", size=N)):
+            assert strays(made) == set(), seed

@@ -20,6 +20,7 @@ from mind_dialect.shape.lattice import UNRANKED, Invalid
 from mind_dialect.verify import verify
 from mind_passes.shape.infer import infer
 from mind_passes.shape.specialize import parse_bindings, specialize
+from mind_tools import frontends
 from programs import context
 
 
@@ -344,3 +345,30 @@ def test_functions_of_libraries_give_and_refute_shapes_of_other_ops() -> None:
     with pytest.raises(MindErrors, match=r"test\.joined: shapes \[4\] and \[5\] differ") as refused:
         infer(parse(LIBRARY.format(x="4", y="5"), allow_unregistered=True))
     assert [e.code for e in refused.value.errors] == ["E9020"]
+
+
+EXP = """module attributes {{shape.lib = @lib}} {{
+  func.func @f(%x: tensor<4xf32>) -> tensor<?xf32> {{
+    %0 = {source}
+    %1 = math.exp %0 : tensor<?xf32>
+    func.return %1 : tensor<?xf32>
+  }}
+  shape.function_library @lib {{
+    func @same(%a: !shape.value_shape) -> !shape.shape {{
+      %s = shape_of %a : !shape.value_shape -> !shape.shape
+      return %s : !shape.shape
+    }}
+  }} mapping {{math.exp = @same, test.pureop = @same}}
+}}"""
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["tensor.cast %x : tensor<4xf32> to tensor<?xf32>", '"test.pureop"(%x) : (tensor<4xf32>) -> tensor<?xf32>'],
+)
+def test_an_op_whose_types_must_agree_keeps_the_type_of_its_operand(source: str) -> None:
+    module = frontends.parse(EXP.format(source=source))
+    infer(module)
+    verify(module)
+    (op,) = [op for op in module.walk() if op.name == "math.exp"]
+    assert str(op.operands[0].type) == str(op.results[0].type) == "tensor<?xf32>"

@@ -29,6 +29,7 @@ from ptir_control_programs import control_programs, number
 from ptir_evaluator import evaluate, function_of
 from ptir_forms import like, program, reduce
 from ptir_smooth_programs import Maker
+from ptir_wide_programs import WideMaker
 
 
 def compiled(module: Any, *name: str, **options: Any) -> Any:
@@ -277,6 +278,16 @@ def test_gradients_of_recurrent_networks(types: str, network: Any) -> None:
 def test_random_gradients(seed: int) -> None:
     """Where memory was once confused."""
     module = differentiate(Maker(Random(seed)).module(6, 2), "f", GradientOptions(output=0)).module
+    run, reference = compiled(module, "f_grad"), mind_runtime.compile(module, "f_grad")
+    arrays = inputs_of(run, seed)
+    for found, want in zip(run(*arrays), reference(*arrays), strict=True):
+        finite = np.abs(want[np.isfinite(want)])
+        np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-9 * max(1, finite.max(initial=0)))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_gradients_of_ops_of_every_family(seed: int) -> None:
+    module = differentiate(WideMaker(Random(seed)).module(6, 2), "f", GradientOptions(output=0)).module
     run, reference = compiled(module, "f_grad"), mind_runtime.compile(module, "f_grad")
     arrays = inputs_of(run, seed)
     for found, want in zip(run(*arrays), reference(*arrays), strict=True):

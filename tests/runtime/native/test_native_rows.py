@@ -16,6 +16,7 @@ from mind_dialect.ptir import FUSIBLE
 from mind_dialect.ptir.legal import REAL
 from mind_dialect.ptir.types import DTYPES, PtirDType, read_type
 from mind_lowering.native.elementwise import EMITTERS
+from mind_tools.frontends import parse
 from native_checks import assert_close, several
 from ptir_evaluator import function_of
 from ptir_forms import program
@@ -180,3 +181,22 @@ def test_odd_and_even_functions_are_so_bit_for_bit(op: Any, dtype: str, target: 
     kept = np.asarray(plus == plus)
     np.testing.assert_array_equal(kept, minus == minus)
     assert plus[kept].tobytes() == minus[kept].tobytes()
+
+
+@pytest.mark.parametrize("kind", ["sum", "max"])
+@pytest.mark.parametrize("shape", [(2, 3), (5, 17), (64, 33)])
+def test_a_sum_over_rows_of_a_repeated_total_of_each(shape: tuple[int, int], kind: str) -> None:
+    """The total of a row is known after the pass in which the sums over rows would have read it."""
+    n, m = shape
+    module = parse(f"""builtin.module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+      func.func @f(%x: tensor<{m}xf64>) -> tensor<{m}xf64> {{
+        %rows = ptir.broadcast_to %x result_shape = [{n}, {m}] : tensor<{m}xf64> -> tensor<{n}x{m}xf64>
+        %total = ptir.reduce %rows kind = {kind} axes = [1] keepdims = true : tensor<{n}x{m}xf64> -> tensor<{n}x1xf64>
+        %wide = ptir.broadcast_to %total result_shape = [{n}, {m}] : tensor<{n}x1xf64> -> tensor<{n}x{m}xf64>
+        %sums = ptir.reduce %wide kind = sum axes = [0] keepdims = false : tensor<{n}x{m}xf64> -> tensor<{m}xf64>
+        func.return %sums : tensor<{m}xf64>
+      }}
+    }}""")
+    x = np.random.default_rng(0).standard_normal(m)
+    expected = np.full(m, n * (x.sum() if kind == "sum" else x.max()))
+    np.testing.assert_allclose(mind_runtime.compile(module, target="native")(x), expected, rtol=1e-12)

@@ -24,7 +24,7 @@ from mind_dialect.enzyme import DerivativeCall
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.extents import parse_declaration
 from mind_dialect.extents.dims import names_in, substituted
-from mind_dialect.program import NAME_ATTRIBUTE
+from mind_dialect.program import named_attributes
 from mind_dialect.ptir.types import is_dim_name, read_type, tensor_type
 from mind_dialect.ptir_program import ENTRY_ATTRIBUTE, SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
@@ -291,12 +291,8 @@ def _bound(to: StablehloConverter, shape: Dims, bound: Sequence[Dim]) -> list[Di
 
 def _argument_attributes(to: StablehloConverter, f: FuncOp) -> ArrayAttr[DictionaryAttr] | None:
     """The attributes of the arguments, with names from locations, and the dimensions that scalars are the sizes of."""
-    arguments = f.body.block.args
-    stated = [dict(a.data) for a in f.arg_attrs.data] if f.arg_attrs is not None else [dict[str, Attribute]() for _ in arguments]
-    names = [a.location.desc.data if isinstance(a.location, NameLoc) else "" for a in arguments]
-    if "" not in names and len(set(names)) == len(names) and not any(NAME_ATTRIBUTE in a for a in stated):
-        for attributes, name in zip(stated, names, strict=True):
-            attributes[NAME_ATTRIBUTE] = StringAttr(name)
+    locations = [a.location for a in f.body.block.args]
+    stated = named_attributes(f, [place.desc.data if isinstance(place, NameLoc) else "" for place in locations])
     for i, attributes in enumerate(stated):
         if (name := to.sizes.name(f"size_{i}")) not in to.sizes.scalars and f"size_{i}" in to.sizes.scalars:
             attributes[DIMENSION_ATTRIBUTE] = StringAttr(name)

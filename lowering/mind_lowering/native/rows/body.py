@@ -149,6 +149,8 @@ class _Planning:
     def _reduce(self, op: ReduceOp) -> None:
         x = self._operand(op.x, self.plan.shape)
         if axes_of_reduction(op) != self.plan.axes:
+            if x.is_total:
+                raise Unfit("a sum over the rows of what the pass over a row ends with")
             self.plan.columns.append((op, x))
             return
         value = Value(read_type(op.result.type).dtype, True, x.stage, op, [x])

@@ -59,11 +59,11 @@ def product_of_others(op: ReduceOp) -> Value:
     axes: Sequence[int] = values["axes"]
     x = cast(op.x, values["accum_dtype"] or default_accumulator(spec(op.x).dtype))
     shape, found = dims(op.x), None
-    for axis in axes:
+    for i, axis in enumerate(axes):
+        x = x if i == 0 else reduce("prod", x, (axes[i - 1],), keepdims=True)
         before, after = (make(CumulativeOp, x, kind="prod", axis=axis, exclusive=True, reverse=back) for back in (False, True))
         others = broadcast(mul(before, after), shape)
         found = others if found is None else mul(found, others)
-        x = reduce("prod", x, (axis,), keepdims=True)
     assert found is not None, "a product over no axes is its operand"
     return found
 

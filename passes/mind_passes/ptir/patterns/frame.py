@@ -32,11 +32,11 @@ from mind_dialect.ptir import (
 )
 from mind_dialect.ptir.types import tensor_type
 
-from ..building import axes_of_reduction, constant, in_place_of, insert_new, spec_of
+from ..building import axes_of_reduction, constant, in_place_of, insert_new, only_units, spec_of
 from ..dead_ops import replace_values
 from ..propagate_layouts import is_elementwise, rebuilt
 from .attention import STEPS, match, towards_scores
-from .matching import OpT, is_float, made_by, only_units
+from .matching import OpT, is_float, made_by
 
 Axes = tuple[int | None, ...]
 """For each axis of one value, the axis of another that is the same; None for an extent of 1, and where there is repetition."""

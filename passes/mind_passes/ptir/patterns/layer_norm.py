@@ -15,8 +15,8 @@ from xdsl.ir import SSAValue
 from mind_dialect.ptir import AddOp, DivOp, LayerNormOp, MulOp, PtirOp, ReciprocalOp, ReduceOp, ReshapeOp, RsqrtOp, SqrtOp, SubOp
 from mind_dialect.ptir.types import F32, F64
 
-from ..building import fill, in_place_of, spec_of, uniform
-from .matching import Match, made_by, only_units, reduced, stretched, times
+from ..building import fill, in_place_of, only_units, spec_of, uniform
+from .matching import Match, made_by, reduced, stretched, times
 
 
 def match(root: PtirOp) -> Match | None:

@@ -13,7 +13,7 @@ from mind_dialect.elements import UnfitError
 from mind_dialect.ptir.types import Kind
 
 from ...fusion.edit import FusionEdit
-from ..building import spec_of, uniform
+from ..building import only_units, spec_of, uniform
 from ..rewrites.casts import FLOATS
 
 OpT = TypeVar("OpT", bound=ptir.PtirOp)
@@ -115,12 +115,6 @@ def stretched(value: SSAValue, axes: Sequence[int]) -> tuple[SSAValue, list[ptir
     if (1,) * (len(shape) - len(thin)) + thin != kept or not all(map(only_units, views[1:])):
         return None
     return x, views
-
-
-def only_units(view: ptir.PtirOp) -> bool:
-    """Return whether a reshape adds and drops extents of 1, no more."""
-    before, after = spec_of(view.operands[0]).shape, spec_of(view.results[0]).shape
-    return [d for d in before if d != 1] == [d for d in after if d != 1]
 
 
 # Fusions

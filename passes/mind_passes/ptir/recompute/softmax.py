@@ -16,8 +16,8 @@ from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 
-from ..building import spec_of, uniform
-from ..patterns.matching import is_float, only_units
+from ..building import only_units, spec_of, uniform
+from ..patterns.matching import is_float
 
 Powers = tuple[int, int, int]
 Polynomial = Mapping[Powers, float]

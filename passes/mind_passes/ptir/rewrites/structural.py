@@ -18,7 +18,7 @@ from mind_dialect.extents.dims import add_dims, sub_dims
 from mind_dialect.ptir.types import Kind
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims, holds
 
-from ..building import Found, in_place_of, is_exact, literal_of, spec_of, stands_for
+from ..building import Found, in_place_of, is_exact, literal_of, only_units, spec_of, stands_for
 
 SMALL_VECTOR = 64
 """Start vectors of dynamic slices have one entry per dimension; longer ones are not read."""
@@ -78,7 +78,7 @@ def reshape_of_iota(op: ptir.ReshapeOp) -> Found:
     if not isinstance(inner, ptir.IotaOp):
         return None
     x, result, axis = _sizes(op.x), _sizes(op.result), inner.values()["axis"]
-    if x is None or result is None or x[axis] == 1 or [n for n in x if n != 1] != [n for n in result if n != 1]:
+    if x is None or result is None or x[axis] == 1 or not only_units(op):
         return None
     before = sum(n != 1 for n in x[:axis])
     places = [place for place, n in enumerate(result) if n != 1]

@@ -157,3 +157,11 @@ module @isolated {
     shape.return %z : !shape.size
   }
 }
+
+// -----
+
+// CHECK: error[E9005]: shape.function_library: the library has arguments, expected none
+// CHECK: = note: VerificationError
+"shape.function_library"() <{sym_name = "arguments", mapping = {}}> ({
+^bb0(%s: !shape.size):
+}) : () -> ()
