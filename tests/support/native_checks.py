@@ -28,13 +28,17 @@ def assert_close(found: Any, expected: Any, *, ulps: float = 4, scale: float | N
     """
     Equal dtypes and shapes; integers, truths and special values equal, floats within `ulps` units of the expected number.
 
-    `scale` is a magnitude that errors are relative to, where sums cancel.
+    Parts of complex numbers are so near in units of their magnitude. `scale` is a magnitude that errors are relative to, where
+    sums cancel.
     """
     assert isinstance(found, np.ndarray)
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
     assert found.flags.c_contiguous
     assert found.flags.writeable
     form = format_of(expected.dtype)
+    if form.kind == "c":
+        _assert_parts_close(found, expected, ulps, scale)
+        return
     if form.kind != "f":
         assert found.tobytes() == np.ascontiguousarray(expected).tobytes()
         return
@@ -49,3 +53,18 @@ def assert_close(found: Any, expected: Any, *, ulps: float = 4, scale: float | N
         bound = ulps * np.maximum(size * epsilon[form.name], least)
         wrong = finite & ~(np.abs(a - b) <= bound)
     assert not wrong.any(), (a[wrong][:5], b[wrong][:5], np.argwhere(wrong)[:5])
+
+
+def _assert_parts_close(found: Any, expected: Any, ulps: float, scale: float | None) -> None:
+    """As `assert_close`, of complex numbers."""
+    with np.errstate(all="ignore"):
+        size = np.abs(expected.astype(np.complex128))
+        size = np.maximum(np.where(np.isfinite(size), size, 0), scale or 0)
+        info = np.finfo(expected.dtype)
+        bound = ulps * np.maximum(size * float(info.eps), float(info.smallest_subnormal))
+        for a, b in ((found.real, expected.real), (found.imag, expected.imag)):
+            finite = np.isfinite(b)
+            np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
+            np.testing.assert_array_equal(a[np.isinf(b)], b[np.isinf(b)])
+            wrong = finite & ~(np.abs(a.astype(np.float64) - b.astype(np.float64)) <= bound)
+            assert not wrong.any(), (found[wrong][:5], expected[wrong][:5], np.argwhere(wrong)[:5])
