@@ -127,7 +127,9 @@ class Maker:
             return ptir.GatherOp(x, number(SI32, (2, 3), *[self.pick.randint(0, 1) for _ in range(6)]), axis=0)
         updates = self.of_shape(pool, (2, 3))
         if kind == "segment":
-            return ptir.SegmentReduceOp(x, number(SI32, (2,), *rows), num_segments=2, **self.promises())
+            found = value_of(ptir.SegmentReduceOp(x, number(SI32, (2,), *rows), num_segments=2, **self.promises()))
+            # The maximum of an empty segment is -inf, of which a sine or a difference of two is not a number.
+            return ptir.MaximumOp(found, full(-9.0, found))
         if kind == "scatter_add":
             dims = {"update_window_dims": (1,), "inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0,)}
             return ptir.ScatterAddOp(x, number(SI32, (2,), *rows), updates, **dims)

@@ -147,6 +147,16 @@ def test_ops_of_every_family_in_batches(seed: int):
     batches(WideMaker(Random(seed)).module(4, 2), np.random.default_rng(seed))
 
 
+def test_the_maximum_of_an_empty_segment_stays_finite():
+    """This program has the cosine of such a maximum; of -inf neither the cosine nor its derivatives are numbers."""
+    seed = 2029112995
+    module = Maker(Random(seed)).module(7, 2)
+    run = compiled(module, "f")
+    assert any(op.name == "ptir.segment_reduce" for op in module.walk())
+    assert all(np.isfinite(y).all() for y in run(*arguments(np.random.default_rng(seed))))
+    first_order(module, np.random.default_rng(seed))
+
+
 def test_the_programs_have_the_ops_with_derivatives_that_others_lack():
     """What is left has integers or no derivative, or is drawn, called, or packed by scales."""
     drawn = {op.name for seed in range(100) for op in WideMaker(Random(seed)).module(16, 1).walk()}
