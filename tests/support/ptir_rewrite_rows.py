@@ -674,7 +674,11 @@ ROWS: tuple[Row, ...] = (
             f" %r = ptir.{part} %z : tensor<8xcomplex<f32>> -> tensor<8xf32>"
             for part in ("real", "imag")
         ),
-        ("%z: tensor<8xcomplex<f32>> | %r = ptir.real %z : tensor<8xcomplex<f32>> -> tensor<8xf32>",),
+        (
+            "%z: tensor<8xcomplex<f32>> | %r = ptir.real %z : tensor<8xcomplex<f32>> -> tensor<8xf32>",
+            "%x: tensor<?xf32>, %y: tensor<3xf32> | %z = ptir.complex %x, %y : (tensor<?xf32>, tensor<3xf32>) -> tensor<3xcomplex<f32>>;"
+            " %r = ptir.imag %z : tensor<3xcomplex<f32>> -> tensor<3xf32>",
+        ),
     ),
     Row(
         "part_of_conj",
@@ -707,17 +711,26 @@ ROWS: tuple[Row, ...] = (
             "%a = ptir.real %z : tensor<8xcomplex<f32>> -> tensor<8xf32>; %b = ptir.imag %z : tensor<8xcomplex<f32>> -> tensor<8xf32>;"
             " %r = ptir.complex %a, %b : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xcomplex<f32>>",
         ),
-        tuple(
-            f"%a = ptir.{first} %z : tensor<8xcomplex<f32>> -> tensor<8xf32>; %b = ptir.{second} %{whole} : tensor<8xcomplex<f32>> -> tensor<8xf32>;"
-            " %r = ptir.complex %a, %b : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xcomplex<f32>>"
-            for first, second, whole in (("real", "imag", "w"), ("imag", "real", "z"))
+        (
+            *(
+                f"%a = ptir.{first} %z : tensor<8xcomplex<f32>> -> tensor<8xf32>; %b = ptir.{second} %{whole} : tensor<8xcomplex<f32>> -> tensor<8xf32>;"
+                " %r = ptir.complex %a, %b : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xcomplex<f32>>"
+                for first, second, whole in (("real", "imag", "w"), ("imag", "real", "z"))
+            ),
+            "%z: tensor<?xcomplex<f32>> | %a = ptir.real %z : tensor<?xcomplex<f32>> -> tensor<3xf32>;"
+            " %b = ptir.imag %z : tensor<?xcomplex<f32>> -> tensor<3xf32>;"
+            " %r = ptir.complex %a, %b : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xcomplex<f32>>",
         ),
     ),
     Row(
         "conj_of_conj",
         "%z: tensor<8xcomplex<f32>>",
         ("%a = ptir.conj %z : tensor<8xcomplex<f32>>; %r = ptir.conj %a : tensor<8xcomplex<f32>>",),
-        ("%a = ptir.neg %z : tensor<8xcomplex<f32>>; %r = ptir.conj %a : tensor<8xcomplex<f32>>",),
+        (
+            "%a = ptir.neg %z : tensor<8xcomplex<f32>>; %r = ptir.conj %a : tensor<8xcomplex<f32>>",
+            "%z: tensor<?xcomplex<f32>> | %a = ptir.conj %z : tensor<?xcomplex<f32>> -> tensor<3xcomplex<f32>>;"
+            " %r = ptir.conj %a : tensor<3xcomplex<f32>>",
+        ),
     ),
     Row(
         "conj_of_complex",

@@ -95,7 +95,7 @@ def _may_overlap(a: SSAValue, b: SSAValue, live: Liveness) -> bool:
 
 
 def _bytes_of(layout: Ref) -> tuple[int, int]:
-    """Return where its first and last elements begin and end, in bytes from its address."""
+    """Return the range of its bytes, counted from its address."""
     span, size = layout.span, layout.dtype.size
     return span.start * size, span.stop * size
 

@@ -210,7 +210,7 @@ class Places:
         lanes.store(place.spot.view.dtype, value, place.text, self.f.mul(index, stride), stride)
 
     def write_pair(self, places: Sequence[Place], index: str, lanes: Lanes, values: Sequence[str]) -> None:
-        """Put two outputs where they belong, whose elements take turns in memory."""
+        """Put two outputs where they belong, whose elements alternate in memory."""
         first, width = places[0], lanes.width
         if width == 1:
             for place, value in zip(places, values, strict=True):

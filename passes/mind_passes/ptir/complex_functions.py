@@ -155,7 +155,7 @@ def exp(z: Parts) -> Parts:
     is_no_number = _is(make.sub(b, b), "not_equal", 0)
     real = make.where(_both(_is(a, "equal", inf), is_no_number), make.full(inf, a), real)
     imag = make.where(_is(b, "equal", 0), b, imag)
-    is_nothing, zero = _is(a, "equal", -inf), make.full(0, a)
+    is_nothing, zero = _both(_is(a, "equal", -inf), is_no_number), make.full(0, a)
     return make.where(is_nothing, zero, real), make.where(is_nothing, zero, imag)
 
 
@@ -184,7 +184,7 @@ def root(z: Parts) -> Parts:
     half, zero, infinity = make.full(0.5, a), make.full(0, a), make.full(inf, a)
     t = make.make(ptir.SqrtOp, make.mul(half, make.add(_size(x), scaled.size)))
     t = make.where(make.compare("equal", _size(a), infinity), infinity, t)
-    other, back = make.div(make.mul(half, y), t), scaled.chosen(lambda s: 1 / sqrt(s))
+    other, back = make.mul(half, make.div(y, t)), scaled.chosen(lambda s: 1 / sqrt(s))
     t, other = make.mul(t, back), make.mul(other, back)
     is_negative = make.compare("less", a, zero)
     real, imag = make.where(is_negative, _size(other), t), make.where(is_negative, _with_sign(t, b), other)

@@ -11,7 +11,7 @@ kernels of the `numpy` target, but for the last digits of functions and of sums 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -29,7 +29,7 @@ from mind_dialect.ptir.types import CF32, CF64, F32, I1, Kind, part_of, read_typ
 from ..widen import with_dtypes
 from . import complex_functions as functions
 from . import construct as make
-from .building import new_ops
+from .building import accumulator, new_ops
 from .complex_functions import Parts
 from .construct import Value
 from .dead_ops import replace_values
@@ -40,6 +40,7 @@ from .vector_products import product_of_vectors
 Read: TypeAlias = Callable[[SSAValue], Parts]
 """The parts of a value."""
 
+NAMES = ("re", "im")
 PART_TYPES: Mapping[Attribute, Attribute] = {d.type: part_of(d).type for d in (CF32, CF64)}
 
 
@@ -80,8 +81,19 @@ def _joined(op: ptir.ComplexOp, read: Read) -> Parts:
 def _dot(op: ptir.DotGeneralOp, read: Read) -> Parts:
     """Four products of real numbers; of vectors elementwise products that are summed, so that each number is read once."""
     x, y = (read(v) for v in op.operands)
-    found = product_of_vectors(op, x, y)
-    return functions.product(x, y, lambda a, b: _clone(op, [a, b])) if found is None else found
+    if (found := product_of_vectors(op, x, y)) is not None:
+        return found
+    accum, out = part_of(accumulator(op)), part_of(op.result_spec().dtype)
+
+    def product(a: Value, b: Value) -> Value:
+        """Sums as they are accumulated: their differences are rounded once."""
+        made = value_of(_clone(op, [a, b])).owner
+        assert isinstance(made, Operation)
+        values = {**made.properties, **op.store_properties({"out_dtype": accum})}
+        return type(op).create(operands=made.operands, properties=values, result_types=[make.typed(accum, make.spec(made).shape)])
+
+    real, imag = functions.product(x, y, product if accum is not out else lambda a, b: _clone(op, [a, b]))
+    return make.cast(real, out), make.cast(imag, out)
 
 
 def _compare(op: ptir.CompareOp, read: Read) -> Value:
@@ -125,7 +137,7 @@ EXPANSIONS: Mapping[type[PtirOp], Callable[..., Parts | Value]] = {
 """Of each op on complex numbers that has a rule: its results from parts."""
 
 _FUNCTION = "its rule would be long, and it is rare"
-_PRODUCTS = "products of several numbers, and convolutions, are rare"
+_PRODUCTS = "products of several numbers, of reductions too, and convolutions are rare"
 _WHOLE = "it takes numbers as they lie in memory"
 LEFT: Mapping[type[PtirOp], str] = {
     **dict.fromkeys((ptir.TanhOp, ptir.SinOp, ptir.CosOp, ptir.LogisticOp, ptir.Expm1Op, ptir.Log1pOp, ptir.PowOp), _FUNCTION),
@@ -175,7 +187,7 @@ def _moves(op: PtirOp) -> bool:
 
 
 def _has_rule(op: PtirOp) -> bool:
-    """Return whether an op has a rule: products of several numbers have none, nor what accumulates in another kind of dtype."""
+    """Return whether an op has a rule; see `_PRODUCTS`, and reductions of real numbers that are accumulated as complex ones."""
     if isinstance(op, ptir.AccumulatingOp) and not (is_complex(op.operands[0]) and is_complex(op.results[0])):
         return False
     return type(op) in EXPANSIONS and op.values().get("kind") != "prod"
@@ -189,21 +201,26 @@ class _ComplexExpansion:
         self.became: dict[SSAValue, SSAValue] = {}
 
     def read(self, value: SSAValue) -> Parts:
-        """Return the parts of a value: those that it was joined from, or new ones."""
-        if value in self.parts:
-            return self.parts[value]
-        if isinstance(value.owner, ptir.ConstantOp):
-            return _clone(value.owner, [], 0), _clone(value.owner, [], 1)
-        dtype, shape = make.spec(value)
-        type = make.typed(part_of(dtype), shape)
-        return make.make(ptir.RealOp, value, type=type), make.make(ptir.ImagOp, value, type=type)
+        """Return the parts of a value: those that it was joined from, or ops behind the one that it is of, once for all uses."""
+        if value not in self.parts:
+            if isinstance(value.owner, ptir.ConstantOp):
+                real, imag = (value_of(_clone(value.owner, [], which)) for which in (0, 1))
+            else:
+                dtype, shape = make.spec(value)
+                type = make.typed(part_of(dtype), shape)
+                real, imag = (make.make(cls, value, type=type).result for cls in (ptir.RealOp, ptir.ImagOp))
+            _put_behind(value, [real, imag])
+            self.parts[value] = real, imag
+        return self.parts[value]
 
     def expand(self, op: PtirOp) -> None:
-        """Put the expansion of an op before it."""
+        """Put the expansion of an op before it; what takes a part of whole numbers is none."""
+        if isinstance(op, ptir.RealOp | ptir.ImagOp) and op.x not in self.parts and not isinstance(op.x.owner, ptir.ConstantOp):
+            return
         rule = EXPANSIONS[type(op)] if _has_rule(op) else _each_part
         (old,), found = op.results, rule(op, self.read)
         if isinstance(found, tuple):
-            real, imag = (self._placed(op, part, name) for part, name in zip(found, ("re", "im"), strict=True))
+            real, imag = (self._placed(op, part, name) for part, name in zip(found, NAMES, strict=True))
             self.parts[old] = real, imag
             if isinstance(op, ptir.ComplexOp):
                 return
@@ -224,6 +241,23 @@ class _ComplexExpansion:
             if name and (hint := op.results[0].name_hint):
                 new.name_hint = f"{hint}.{name}"
         return new
+
+
+def _put_behind(value: SSAValue, parts: Sequence[SSAValue]) -> None:
+    """Insert the ops of the parts of a value behind its own op, or at the beginning of its block."""
+    owner = value.owner
+    for part, name in reversed([*zip(parts, NAMES, strict=True)]):
+        part.name_hint = f"{value.name_hint}.{name}" if value.name_hint else None
+        op = part.owner
+        assert isinstance(op, Operation)
+        if isinstance(owner, Block):
+            first = owner.first_op
+            assert first is not None, "verified"
+            owner.insert_op_before(op, first)
+        else:
+            assert owner.parent is not None, "in a function"
+            op.location = owner.location
+            owner.parent.insert_op_after(op, owner)
 
 
 @dataclass(frozen=True)

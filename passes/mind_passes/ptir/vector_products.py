@@ -26,10 +26,12 @@ def product_of_vectors(op: ptir.DotGeneralOp, x: Parts, y: Parts) -> Parts | Non
     if prod(left.own) > 1 and prod(right.own) > 1:
         return None
     shape = (*left.batch, *left.own, *right.own, *left.summed)
+    accum, out = part_of(accumulator(op)), part_of(op.result_spec().dtype)
+    if accum.bits > make.spec(x[0]).dtype.bits:  # products, too, are those of the wider dtype
+        x, y = ((make.cast(a, accum), make.cast(b, accum)) for a, b in (x, y))
     first = tuple([left.spread(v, (*left.own, *(1 for _ in right.own)), shape) for v in x])
     second = tuple([right.spread(v, (*(1 for _ in left.own), *right.own), shape) for v in y])
     axes = tuple(range(len(shape) - len(left.summed), len(shape)))
-    accum, out = part_of(accumulator(op)), part_of(op.result_spec().dtype)
     a, b = product((first[0], first[1]), (second[0], second[1]))
 
     def total(v: Value) -> Value:

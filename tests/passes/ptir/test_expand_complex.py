@@ -23,7 +23,6 @@ from ptir_forms import program
 PRECISIONS = ("f4", "f8")
 FUNCTIONS = (
     ptir.NegOp, ptir.ConjOp, ptir.AbsOp, ptir.SignOp, ptir.ExpOp, ptir.LogOp, ptir.SqrtOp, ptir.RsqrtOp, ptir.ReciprocalOp,
-    ptir.RealOp, ptir.ImagOp,
 )  # fmt: skip
 
 
@@ -101,7 +100,11 @@ def test_op_rows(row: Any, dtype: Any) -> None:
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("op", FUNCTIONS, ids=lambda op: op.name)
 def test_functions_at_their_edges(op: Any, precision: str) -> None:
-    """Parts are the same, or finite and within 4 units of the last place of the magnitude."""
+    """
+    Parts are the same, or finite and within 4 units of the last place of the magnitude.
+
+    Zeros have their signs, but for imaginary parts that are no finite numbers, where C leaves them open, and quotients by roots.
+    """
     z = edges(precision)
     module = program(types(z), op)
     (found,), (wanted,) = results(expanded(module), z), results(module, z)
@@ -110,7 +113,8 @@ def test_functions_at_their_edges(op: Any, precision: str) -> None:
         size = np.maximum(np.abs(wanted), np.finfo(precision).tiny)
         for x, y in zip(parts(found), parts(wanted), strict=True):
             same = ((x == y) & (np.signbit(x) == np.signbit(y))) | (np.isnan(x) & np.isnan(y))
-            close = np.isfinite(x) & np.isfinite(y) & (np.abs(x - y) <= 4 * np.finfo(precision).eps * size)
+            other_zero = (x == 0) & (y == 0) & np.isfinite(z.imag) & (op is not ptir.RsqrtOp)
+            close = np.isfinite(x) & np.isfinite(y) & (np.abs(x - y) <= 4 * np.finfo(precision).eps * size) & ~other_zero
             assert (same | close).all(), z[~(same | close)][:5]
 
 
@@ -165,6 +169,40 @@ def test_products_of_vectors_are_summed_in_place(left: Any, right: Any, batch: A
     (found,), (wanted,) = results(copy, x, y), results(module, x, y)
     assert found.shape == wanted.shape
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("out", [CF32, CF64, None], ids=str)
+@pytest.mark.parametrize("right", [(4,), (4, 3)], ids=str)
+def test_wider_accumulators_take_products_unrounded(right: tuple[int, ...], out: Any) -> None:
+    """Products of 1.0001 and i cancel in the real part, those of 1e30 overflow f32."""
+    axes = {"batch_lhs": [], "batch_rhs": [], "contract_lhs": [1], "contract_rhs": [0]}
+    for number in (1.0001 + 1j, 1e30 + 1e30j):
+        x, y = np.full((5, 4), number, "c8"), np.full(right, number, "c8")
+        module = program(types(x, y), lambda a, b: ptir.DotGeneralOp(a, b, accum_dtype=CF64, out_dtype=out, **axes))
+        (found,), (wanted,) = results(expanded(module), x, y), results(module, x, y)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=4 * np.finfo(found.dtype).eps)
+
+
+def test_what_is_read_often_is_taken_apart_once() -> None:
+    table = ptir.PtirLiteralAttr.from_values(CF32, (3,), (1 + 2j, 3j, 2))
+
+    def body(z: Any) -> Any:
+        constant = ptir.ConstantOp(table)
+        for _ in range(20):
+            z = ptir.AddOp(ptir.MulOp(z, constant), z)
+        return z
+
+    copy = expanded(program("cf32[3]", body))
+    count = [type(op) for op in ops(copy)].count
+    assert (count(ptir.ConstantOp), count(ptir.RealOp), count(ptir.ImagOp)) == (2, 1, 1)
+
+
+def test_parts_of_whole_numbers_are_no_change() -> None:
+    module = program("cf32[3]", lambda z: [ptir.RealOp(z), ptir.ImagOp(ptir.FftOp(z, kind="fft", lengths=[3]))])
+    before = str(module)
+    assert not expand_complex(module)
+    assert str(module) == before
 
 
 def test_what_moves_between_two_ops_is_apart() -> None:

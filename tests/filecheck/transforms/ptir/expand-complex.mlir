@@ -3,18 +3,18 @@
 builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
 // Between the product and the difference nothing is joined; the sine takes and gives whole numbers.
 // CHECK-LABEL: func.func @product
-// CHECK-NEXT:  [[A:%[a-z0-9_.]+]] = ptir.real %x : tensor<2xcomplex<f32>> -> tensor<2xf32>
-// CHECK-NEXT:  [[C:%[a-z0-9_.]+]] = ptir.real %y : tensor<2xcomplex<f32>> -> tensor<2xf32>
-// CHECK-NEXT:  [[AC:%[a-z0-9_.]+]] = ptir.mul [[A]], [[C]] : tensor<2xf32>
-// CHECK-NEXT:  [[B:%[a-z0-9_.]+]] = ptir.imag %x : tensor<2xcomplex<f32>> -> tensor<2xf32>
-// CHECK-NEXT:  [[D:%[a-z0-9_.]+]] = ptir.imag %y : tensor<2xcomplex<f32>> -> tensor<2xf32>
-// CHECK-NEXT:  [[BD:%[a-z0-9_.]+]] = ptir.mul [[B]], [[D]] : tensor<2xf32>
+// CHECK-NEXT:  %y.re = ptir.real %y : tensor<2xcomplex<f32>> -> tensor<2xf32>
+// CHECK-NEXT:  %y.im = ptir.imag %y : tensor<2xcomplex<f32>> -> tensor<2xf32>
+// CHECK-NEXT:  %x.re = ptir.real %x : tensor<2xcomplex<f32>> -> tensor<2xf32>
+// CHECK-NEXT:  %x.im = ptir.imag %x : tensor<2xcomplex<f32>> -> tensor<2xf32>
+// CHECK-NEXT:  [[AC:%[a-z0-9_.]+]] = ptir.mul %x.re, %y.re : tensor<2xf32>
+// CHECK-NEXT:  [[BD:%[a-z0-9_.]+]] = ptir.mul %x.im, %y.im : tensor<2xf32>
 // CHECK-NEXT:  %p.re = ptir.sub [[AC]], [[BD]] : tensor<2xf32>
-// CHECK-NEXT:  [[AD:%[a-z0-9_.]+]] = ptir.mul [[A]], [[D]] : tensor<2xf32>
-// CHECK-NEXT:  [[BC:%[a-z0-9_.]+]] = ptir.mul [[B]], [[C]] : tensor<2xf32>
+// CHECK-NEXT:  [[AD:%[a-z0-9_.]+]] = ptir.mul %x.re, %y.im : tensor<2xf32>
+// CHECK-NEXT:  [[BC:%[a-z0-9_.]+]] = ptir.mul %x.im, %y.re : tensor<2xf32>
 // CHECK-NEXT:  %p.im = ptir.add [[AD]], [[BC]] : tensor<2xf32>
-// CHECK-NEXT:  %d.re = ptir.sub %p.re, [[A]] : tensor<2xf32>
-// CHECK-NEXT:  %d.im = ptir.sub %p.im, [[B]] : tensor<2xf32>
+// CHECK-NEXT:  %d.re = ptir.sub %p.re, %x.re : tensor<2xf32>
+// CHECK-NEXT:  %d.im = ptir.sub %p.im, %x.im : tensor<2xf32>
 // CHECK-NEXT:  %d = ptir.complex %d.re, %d.im : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xcomplex<f32>>
 // CHECK-NEXT:  %s = ptir.sin %d : tensor<2xcomplex<f32>>
 // CHECK-NEXT:  func.return %s : tensor<2xcomplex<f32>>
