@@ -4,8 +4,8 @@ Complex numbers as their parts, for targets whose kernels compute real ones.
     %z = ptir.mul %x, %y          =>  %a, %b = the parts of %x;  %c, %d = those of %y
                                       %z = ptir.complex (%a %c - %b %d), (%a %d + %b %c)
 
-Each op reads the parts of its operands and joins those of its result, so that between two such ops nothing is joined. What stays
-on the way (Fourier transforms, loops, calls, functions without a rule) reads and gives whole numbers. Numbers are those of the
+Each op reads the parts of its operands and joins those of its result, so that between two such ops nothing is joined. Ops that
+stay (Fourier transforms, loops, calls, functions without a rule) read and give whole numbers. Numbers are those of the
 kernels of the `numpy` target, but for the last digits of functions and of sums of products.
 """
 
@@ -45,15 +45,15 @@ PART_TYPES: Mapping[Attribute, Attribute] = {d.type: part_of(d).type for d in (C
 
 
 def _each_part(op: PtirOp, read: Read) -> Parts:
-    """Of what is linear, and of what moves numbers: the op on the real parts, and on the imaginary ones."""
+    """Return the op on real parts, and the op on imaginary ones: of what is linear, and of what moves numbers."""
     every = [read(v) if is_complex(v) else (v, v) for v in op.operands]
     return _clone(op, [real for real, _ in every], 0), _clone(op, [imag for _, imag in every], 1)
 
 
-def _clone(op: PtirOp, operands: list[Value], which: int = 0) -> Value:
-    """The op on parts of its operands, `which` of them, with parts of its literals and results."""
+def _clone(op: PtirOp, operands: list[Value], which: int = 0, types: Mapping[Attribute, Attribute] = PART_TYPES) -> PtirOp:
+    """Return the op on parts of its operands, `which` of them, with parts of its literals; `types` are those of results."""
     values = {name: _part_of_attribute(a, which) for name, a in op.properties.items()}
-    results = [with_dtypes(v.type, PART_TYPES) for v in op.results]
+    results = [with_dtypes(v.type, types) for v in op.results]
     attributes = dict(op.attributes)  # which say where an index that is out of range came from
     return type(op).create(
         operands=[value_of(v) for v in operands], properties=values, attributes=attributes, result_types=results
@@ -86,13 +86,13 @@ def _dot(op: ptir.DotGeneralOp, read: Read) -> Parts:
     accum, out = part_of(accumulator(op)), part_of(op.result_spec().dtype)
 
     def product(a: Value, b: Value) -> Value:
-        """Sums as they are accumulated: their differences are rounded once."""
-        made = value_of(_clone(op, [a, b])).owner
-        assert isinstance(made, Operation)
-        values = {**made.properties, **op.store_properties({"out_dtype": accum})}
-        return type(op).create(operands=made.operands, properties=values, result_types=[make.typed(accum, make.spec(made).shape)])
+        """Return sums as they are accumulated: their differences are rounded once."""
+        found = _clone(op, [a, b], types={op.result_spec().dtype.type: accum.type})
+        if accum is not out:
+            found.properties.update(op.store_properties({"out_dtype": accum}))
+        return found
 
-    real, imag = functions.product(x, y, product if accum is not out else lambda a, b: _clone(op, [a, b]))
+    real, imag = functions.product(x, y, product)
     return make.cast(real, out), make.cast(imag, out)
 
 
@@ -134,7 +134,7 @@ EXPANSIONS: Mapping[type[PtirOp], Callable[..., Parts | Value]] = {
     ptir.SqrtOp: _of(functions.root),
     ptir.RsqrtOp: _of(functions.reciprocal_root),
 }
-"""Of each op on complex numbers that has a rule: its results from parts."""
+"""The rules: results of ops on complex numbers from the parts of their operands."""
 
 _FUNCTION = "its rule would be long, and it is rare"
 _PRODUCTS = "products of several numbers, of reductions too, and convolutions are rare"
@@ -231,7 +231,7 @@ class _ComplexExpansion:
         self.became[old] = self.became.get(new, new)
 
     def _placed(self, op: PtirOp, value: Value, name: str = "") -> SSAValue:
-        """Insert what is new before an op; a part is called after its result."""
+        """Insert what is new before an op; parts have names of their result."""
         new, block = value_of(value), op.parent
         assert isinstance(block, Block)
         if isinstance(new.owner, Operation) and new.owner.parent is None:

@@ -179,7 +179,9 @@ def test_wider_accumulators_take_products_unrounded(right: tuple[int, ...], out:
     for number in (1.0001 + 1j, 1e30 + 1e30j):
         x, y = np.full((5, 4), number, "c8"), np.full(right, number, "c8")
         module = program(types(x, y), lambda a, b: ptir.DotGeneralOp(a, b, accum_dtype=CF64, out_dtype=out, **axes))
-        (found,), (wanted,) = results(expanded(module), x, y), results(module, x, y)
+        copy = expanded(module)
+        assert all(use.operation.parent is not None for a in next(iter(functions(copy))).body.block.args for use in a.uses)
+        (found,), (wanted,) = results(copy, x, y), results(module, x, y)
         assert found.dtype == wanted.dtype
         np.testing.assert_allclose(found, wanted, rtol=4 * np.finfo(found.dtype).eps)
 
