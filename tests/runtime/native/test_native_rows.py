@@ -75,6 +75,7 @@ LOOSE = {
     "cbrt": 4,
     "erf_inv": 8,
     "lgamma": 64,
+    "digamma": 64,
     "pow": 6,
     "erf": 5,
     "tanh": 6,
