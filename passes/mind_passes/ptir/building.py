@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.elements import Number
+from mind_dialect.op import value_of
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import Kind, PtirDType, TensorSpec, read_type, tensor_type
 from mind_dialect.ptir_shapes import UNKNOWN
@@ -98,6 +99,17 @@ def new_ops(op: Operation) -> list[Operation]:
 def insert_new(op: Operation, before: Operation, block: Block) -> None:
     """Put a new op, and the new ops that it uses, before another."""
     block.insert_ops_before(new_ops(op), before)
+
+
+def put_before(op: Operation, made: SSAValue | Operation) -> SSAValue:
+    """Insert a new op, and the new ops that it uses, before an op and with its location; return the result."""
+    value, block = value_of(made), op.parent
+    assert isinstance(block, Block)
+    if isinstance(value.owner, Operation) and value.owner.parent is None:
+        for new in new_ops(value.owner):
+            new.location = op.location
+            block.insert_op_before(new, op)
+    return value
 
 
 def rewire(op: Operation, became: Mapping[SSAValue, SSAValue]) -> None:

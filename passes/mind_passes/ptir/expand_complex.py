@@ -29,7 +29,7 @@ from mind_dialect.ptir.types import CF32, CF64, F32, I1, Kind, part_of, read_typ
 from ..widen import with_dtypes
 from . import complex_functions as functions
 from . import construct as make
-from .building import accumulator, new_ops
+from .building import accumulator, put_before
 from .complex_functions import Parts
 from .construct import Value
 from .dead_ops import replace_values
@@ -232,14 +232,11 @@ class _ComplexExpansion:
 
     def _placed(self, op: PtirOp, value: Value, name: str = "") -> SSAValue:
         """Insert what is new before an op; parts have names of their result."""
-        new, block = value_of(value), op.parent
-        assert isinstance(block, Block)
-        if isinstance(new.owner, Operation) and new.owner.parent is None:
-            for inner in new_ops(new.owner):
-                inner.location = op.location
-                block.insert_op_before(inner, op)
-            if name and (hint := op.results[0].name_hint):
-                new.name_hint = f"{hint}.{name}"
+        owner = value_of(value).owner
+        is_new = isinstance(owner, Operation) and owner.parent is None
+        new = put_before(op, value)
+        if is_new and name and (hint := op.results[0].name_hint):
+            new.name_hint = f"{hint}.{name}"
         return new
 
 

@@ -17,11 +17,10 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
-from mind_dialect.op import value_of
 from mind_dialect.ptir import CosOp, DigammaOp, LogOp, RoundOp, SinOp
 from mind_dialect.ptir.types import F32, F64
 
-from .building import insert_new
+from .building import put_before
 from .construct import Value, add, cast, compare, div, full, make, mul, scale, spec, sub, where
 from .dead_ops import replace_values
 
@@ -59,11 +58,8 @@ def expand_digamma(module: Operation) -> bool:
     """Replace digamma of static shape by elementwise ops; return whether there was any."""
     became: dict[SSAValue, SSAValue] = {}
     for op in [op for op in walk(module) if isinstance(op, DigammaOp) and spec(op.x).is_static]:
-        made = value_of(digamma(op.x)).owner
-        assert isinstance(made, Operation)
-        assert op.parent is not None, "in a function"
-        insert_new(made, op, op.parent)
-        became[op.result] = made.results[0]
+        became[op.result] = new = put_before(op, digamma(op.x))
+        new.name_hint = op.result.name_hint
     return replace_values(module, became)
 
 

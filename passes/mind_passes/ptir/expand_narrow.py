@@ -18,7 +18,7 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mind_dialect import ptir, register
@@ -30,7 +30,7 @@ from mind_dialect.ptir_shapes import UNKNOWN
 
 from ..widen import with_dtypes
 from . import construct as make
-from .building import accumulator, new_ops
+from .building import accumulator, put_before
 from .construct import Value
 from .dead_ops import replace_values
 
@@ -81,14 +81,8 @@ def expand_narrow(module: Operation, is_computed: Callable[[Operation], bool] = 
     for op in [op for op in walk(module) if isinstance(op, PtirOp) and type(op) not in LEFT]:
         if (made := _expanded(op, is_computed)) is None:
             continue
-        block = op.parent
-        assert isinstance(block, Block)
         for old, value in zip(op.results, made, strict=True):
-            new = value_of(value)
-            if isinstance(new.owner, Operation) and new.owner.parent is None:
-                for inner in new_ops(new.owner):
-                    inner.location = op.location
-                    block.insert_op_before(inner, op)
+            new = put_before(op, value)
             new.name_hint = new.name_hint or old.name_hint
             became[old] = new
     replace_values(module, _resolved(became))

@@ -28,7 +28,7 @@ from mind_dialect.ptir.types import SI64
 from mind_dialect.ptir_shapes import Dim
 from mind_dialect.shapes import inverse_permutation
 
-from ..ptir.building import spec_of
+from ..ptir.building import put_before, spec_of
 from ..ptir.construct import broadcast, cast, compare, elementwise, full, make, reshape, scalar, sub, transpose, where
 from ..ptir.parts import make_iota
 from .tail_masks import Axes, Masks, neutral
@@ -126,9 +126,9 @@ def _mask_indices(masks: Masks, op: OneResultOp, extents: Sequence[Dim], done: A
             raise Refused(f"{op.OPCODE} along a dimension of {n} elements, expected at least 1")
         if isinstance(n, str):
             shape = spec_of(indices).shape
-            size = masks.put(op, broadcast(masks.size(op, n), shape))
-            inside = masks.put(op, compare("less", masks.put(op, cast(indices, SI64)), size))
-            indices = masks.put(op, where(inside, indices, full(-1, indices)))
+            size = put_before(op, broadcast(masks.size(op, n), shape))
+            inside = put_before(op, compare("less", put_before(op, cast(indices, SI64)), size))
+            indices = put_before(op, where(inside, indices, full(-1, indices)))
     op.operands[1] = masks.masked(op, indices, tails, 0)
 
 
@@ -140,7 +140,7 @@ def _limit_starts(masks: Masks, op: OneResultOp, windows: Mapping[int, tuple[Dim
     """
     if not any(isinstance(n, str) and n != m for n, m in windows.values()):
         return
-    put: Put = partial(masks.put, op)
+    put: Put = partial(put_before, op)
     indices = put(cast(op.operands[1], SI64))
     shape = spec_of(indices).shape
     last = [put(sub(masks.sizes.of(n, put), masks.sizes.of(m, put))) for n, m in (windows[k] for k in range(len(windows)))]
@@ -174,7 +174,7 @@ def _mask_updates(
 
 def _last_repeated(masks: Masks, op: OneResultOp, x: SSAValue, axis: int) -> SSAValue:
     """Return `x` with the last element of the size along an axis throughout its tail."""
-    put: Put = partial(masks.put, op)
+    put: Put = partial(put_before, op)
     shape = spec_of(x).shape
     n = shape[axis]
     last = put(sub(masks.sizes.of(n, put), scalar(1, SI64)))

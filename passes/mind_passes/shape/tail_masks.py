@@ -10,16 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from mind_dialect.op import value_of
 from mind_dialect.ptir import BroadcastToOp, CompareOp, ConstantOp, IotaOp, PtirLiteralAttr, SelectOp
 from mind_dialect.ptir.legal import WIDE_FLOATS
 from mind_dialect.ptir.types import SI64, Kind, PtirDType
 from mind_dialect.ptir_shapes import Dim, Dims
 
-from ..ptir.building import fill, new_ops, rewire, spec_of
-from ..ptir.construct import Value
+from ..ptir.building import fill, put_before, rewire, spec_of
 from .tail_sizes import Refused, Sizes
 
 Axes = Sequence[int]
@@ -56,8 +54,8 @@ class Masks:
         spec = spec_of(value)
         for axis in axes:
             keep = self._within(op, spec.shape, axis)
-            other = self.put(op, BroadcastToOp(_scalar(op, spec.dtype, number), result_shape=spec.shape))
-            made = self.put(op, SelectOp(keep, value, other))
+            other = put_before(op, BroadcastToOp(_scalar(op, spec.dtype, number), result_shape=spec.shape))
+            made = put_before(op, SelectOp(keep, value, other))
             made.name_hint = value.name_hint
             value = made
         return value
@@ -65,22 +63,12 @@ class Masks:
     def _within(self, op: Operation, shape: Dims, axis: int) -> SSAValue:
         """Return where an index along an axis is below the size."""
         size = self.size(op, shape[axis])
-        index = self.put(op, IotaOp(shape=shape, dtype=SI64, axis=axis))
-        return self.put(op, CompareOp(index, self.put(op, BroadcastToOp(size, result_shape=shape)), kind="less"))
+        index = put_before(op, IotaOp(shape=shape, dtype=SI64, axis=axis))
+        return put_before(op, CompareOp(index, put_before(op, BroadcastToOp(size, result_shape=shape)), kind="less"))
 
     def size(self, op: Operation, n: Dim) -> SSAValue:
         """Return the size of a dimension as a number in si64, for an op."""
-        return self.sizes.of(n, partial(self.put, op))
-
-    def put(self, op: Operation, made: Value) -> SSAValue:
-        """Insert a new op, and the new ops that it uses, before an op and with its location; return the result."""
-        value, block = value_of(made), op.parent
-        assert isinstance(block, Block)
-        if isinstance(value.owner, Operation) and value.owner.parent is None:
-            for new in new_ops(value.owner):
-                new.location = op.location
-                block.insert_op_before(new, op)
-        return value
+        return self.sizes.of(n, partial(put_before, op))
 
 
 def _scalar(op: Operation, dtype: PtirDType, number: float | PtirLiteralAttr) -> ConstantOp:

@@ -15,7 +15,7 @@ from mind_dialect.ptir_shapes import Dim
 from mind_dialect.ptir_shapes import pad as padded_shape
 
 from ..ptir import parts
-from ..ptir.building import in_place_of, spec_of, substitute
+from ..ptir.building import in_place_of, put_before, spec_of, substitute
 from ..ptir.construct import broadcast, make, scalar, typed
 from .tail_masks import Masks
 from .tail_sizes import Put
@@ -28,7 +28,7 @@ def concatenates(masks: Masks, op: ptir.ConcatOp) -> None:
     extents = [spec_of(v).shape[axis] for v in op.operands]
     if all(isinstance(n, int) for n in extents[:-1]):
         return
-    put: Put = partial(masks.put, op)
+    put: Put = partial(put_before, op)
     shape = spec_of(op.result).shape
     high: list[Dim] = [sub_dims(shape[axis], extents[0]) if a == axis else 0 for a in range(len(shape))]
     found = put(parts.pad(op.operands[0], [0] * len(shape), high, [0] * len(shape)))
@@ -50,7 +50,7 @@ def pads(masks: Masks, op: ptir.PadOp) -> None:
     if all(isinstance(n, int) for n in values["low"]):
         op.operands[0] = x
         return
-    put: Put = partial(masks.put, op)
+    put: Put = partial(put_before, op)
     value: ptir.PtirLiteralAttr = values["pad_value"]
     if any(values["interior"]):
         none, holes = (0,) * len(result.shape), values["interior"]
@@ -68,7 +68,7 @@ def slices(masks: Masks, op: ptir.SliceOp) -> None:
     starts: tuple[Dim, ...] = op.values()["starts"]
     if all(isinstance(start, int) for start in starts):
         return
-    at = vector(partial(masks.put, op), [masks.size(op, start) for start in starts])
+    at = vector(partial(put_before, op), [masks.size(op, start) for start in starts])
     window = in_place_of(op, ptir.DynamicSliceOp, op.x, at, sizes=op.values()["sizes"])
     substitute(op, window)
     windows(masks, window)
@@ -81,7 +81,7 @@ def steps(masks: Masks, op: ptir.StridedSliceOp) -> None:
     if all(isinstance(start, int) for start in starts):
         return
     counts = tuple(sub_dims(limit, start) for limit, start in zip(values["limits"], starts, strict=True))
-    x = masks.put(op, ptir.SliceOp(op.x, starts=starts, sizes=counts))
+    x = put_before(op, ptir.SliceOp(op.x, starts=starts, sizes=counts))
     assert isinstance(x.owner, ptir.SliceOp)
     stepped = in_place_of(op, ptir.StridedSliceOp, x, starts=(0,) * len(starts), limits=counts, strides=values["strides"])
     substitute(op, stepped)
@@ -94,7 +94,7 @@ def reverses(masks: Masks, op: ptir.ReverseOp) -> None:
     axes = {a % len(shape) for a in op.values()["axes"]} & set(masks.tails(op.x))
     if not axes:
         return
-    put: Put = partial(masks.put, op)
+    put: Put = partial(put_before, op)
     none = [0] * len(shape)
     wide = put(parts.pad(op.x, [n if a in axes else 0 for a, n in enumerate(shape)], none, none))
     start = vector(put, [masks.sizes.of(n, put) if a in axes else scalar(0, SI64) for a, n in enumerate(shape)])

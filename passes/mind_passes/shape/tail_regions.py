@@ -20,7 +20,7 @@ from mind_dialect.ptir.control import RegionOp, terminator, yielded
 from mind_dialect.ptir.types import SI64, tensor_type
 
 from ..dim_names import names_used
-from ..ptir.building import spec_of
+from ..ptir.building import put_before, spec_of
 from ..ptir.construct import Value, add, broadcast, compare, scalar
 from .tail_masks import Masks
 from .tail_sizes import Refused, Sizes
@@ -84,7 +84,7 @@ def _scan(masks: Masks, op: ScanOp, trips: Sequence[str], inputs: Sequence[SSAVa
         results = CondOp(runs, *carried, *used, *slices, true=taken, false=passed).results
         return [*results[:count], *used, limit, add(index, scalar(1, SI64)), *results[count:]]
 
-    first = masks.put(op, scalar(0, SI64))
+    first = put_before(op, scalar(0, SI64))
     operands = [*op.inits, *inputs, masks.size(op, op.trip_count), first, *op.scanned]
     return ScanOp(*operands, carry_count=count + len(inputs) + 2, scan_output_count=stacks, body=within)
 

@@ -22,7 +22,7 @@ from mind_dialect.ptir.models import RandomOp
 from mind_dialect.ptir.types import SI64
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
 
-from ..ptir.building import in_place_of, spec_of, substitute
+from ..ptir.building import in_place_of, put_before, spec_of, substitute
 from ..ptir.construct import Value, broadcast, elementwise, make, mul, reshape, scalar, typed
 from .tail_masks import Masks
 from .tail_sizes import Put, Refused
@@ -42,7 +42,7 @@ def reshapes(masks: Masks, op: ReshapeOp) -> None:
     total = product_dims(before)
     if total == UNKNOWN:
         raise Refused(f"reshape merges {', '.join(map(str, before))} to a size that is too large an expression")
-    put: Put = partial(masks.put, op)
+    put: Put = partial(put_before, op)
     places = _places(masks, put, before, after, total)
     rows = put(reshape(op.x, (total, row)))
     found = put(make(TakeOp, rows, places, type=typed(given.dtype, (*after, row))))
@@ -56,7 +56,7 @@ def repeats(masks: Masks, op: TileOp) -> None:
         return
     pairs = [((1, n), (r, n)) if r != 1 else ((n,), (n,)) for n, r in zip(given, counts, strict=True)]
     thin, wide = (tuple(n for pair in side for n in pair) for side in zip(*pairs, strict=True))
-    repeated = masks.put(op, broadcast(masks.put(op, reshape(op.x, thin)), wide))
+    repeated = put_before(op, broadcast(put_before(op, reshape(op.x, thin)), wide))
     _replace_by_reshape(masks, op, repeated)
 
 
@@ -69,7 +69,7 @@ def draws(masks: Masks, op: RandomOp) -> None:
     if count == UNKNOWN:
         raise Refused(f"{op.OPCODE} of {', '.join(map(str, shape))}, whose product is too large an expression")
     row = in_place_of(op, type(op), type=typed(spec_of(op.result).dtype, (count,)), **{**op.values(), "shape": (count,)})
-    masks.put(op, row)
+    put_before(op, row)
     _replace_by_reshape(masks, op, row.result)
 
 

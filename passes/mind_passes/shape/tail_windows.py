@@ -21,7 +21,7 @@ from mind_dialect.ptir.types import SI64
 from mind_dialect.ptir_shapes import Dim
 
 from ..ptir import parts
-from ..ptir.building import spec_of
+from ..ptir.building import put_before, spec_of
 from ..ptir.construct import (
     Value,
     broadcast,
@@ -55,7 +55,7 @@ def windows(masks: Masks, op: ptir.DynamicSliceOp | ptir.DynamicUpdateSliceOp) -
     shape, sizes = spec_of(op.x).shape, op.values()["sizes"]
     if all(n == size or (isinstance(n, int) and isinstance(size, int)) for n, size in zip(shape, sizes, strict=True)):
         return
-    put: Put = partial(masks.put, op)
+    put: Put = partial(put_before, op)
     window = _window(masks, put, op.start, shape, sizes)
     if isinstance(op, ptir.DynamicUpdateSliceOp):
         update = _moved_update(masks, put, op, window) if window.moved else op.update

@@ -273,26 +273,26 @@ def test_gradients_of_recurrent_networks(types: str, network: Any) -> None:
         assert_close(found, want, ulps=500, scale=1.0)
 
 
+def gradients_agree(program: Any, seed: int) -> None:
+    """Gradients of the first result of `@f` by native code are those on NumPy."""
+    module = differentiate(program, "f", GradientOptions(output=0)).module
+    run, reference = compiled(module, "f_grad"), mind_runtime.compile(module, "f_grad")
+    arrays = inputs_of(run, seed)
+    for found, want in zip(run(*arrays), reference(*arrays), strict=True):
+        finite = np.abs(want[np.isfinite(want)])
+        np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-9 * max(1, finite.max(initial=0)))
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", [29, 37, 85, 128, 130, 154, 168, 178, 233, 334, 338, 352, 366, 496, 678])
 def test_random_gradients(seed: int) -> None:
     """Where memory was once confused."""
-    module = differentiate(Maker(Random(seed)).module(6, 2), "f", GradientOptions(output=0)).module
-    run, reference = compiled(module, "f_grad"), mind_runtime.compile(module, "f_grad")
-    arrays = inputs_of(run, seed)
-    for found, want in zip(run(*arrays), reference(*arrays), strict=True):
-        finite = np.abs(want[np.isfinite(want)])
-        np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-9 * max(1, finite.max(initial=0)))
+    gradients_agree(Maker(Random(seed)).module(6, 2), seed)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_gradients_of_ops_of_every_family(seed: int) -> None:
-    module = differentiate(WideMaker(Random(seed)).module(6, 2), "f", GradientOptions(output=0)).module
-    run, reference = compiled(module, "f_grad"), mind_runtime.compile(module, "f_grad")
-    arrays = inputs_of(run, seed)
-    for found, want in zip(run(*arrays), reference(*arrays), strict=True):
-        finite = np.abs(want[np.isfinite(want)])
-        np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-9 * max(1, finite.max(initial=0)))
+    gradients_agree(WideMaker(Random(seed)).module(6, 2), seed)
 
 
 def test_an_op_without_a_kernel_puts_its_loop_on_numpy_and_is_named() -> None:
