@@ -457,6 +457,9 @@ ROWS_OF = "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0],
 WINDOWS = "offset_dims = [1, 2], start_index_map = [0, 1], index_vector_dim = 1"
 BATCHED = """offset_dims = [], collapsed_slice_dims = [1], operand_batching_dims = [0], start_indices_batching_dims = [0],
       start_index_map = [1], index_vector_dim = 2"""
+BATCHED_BEHIND = """offset_dims = [], collapsed_slice_dims = [0], operand_batching_dims = [1], start_indices_batching_dims = [1],
+      start_index_map = [0], index_vector_dim = 2"""
+BATCHED_ACROSS = BATCHED_BEHIND.replace("start_indices_batching_dims = [1]", "start_indices_batching_dims = [0]")
 STARTS = np.array([[0, 0], [2, 9], [-4, 1]], np.int32)
 
 
@@ -517,6 +520,18 @@ INDEXING = [
         (F, J[:, :2, None] % 5),
         np.take_along_axis(F, np.clip(J[:, :2] % 5, 0, 3), 1),
     ),
+    Row(
+        "gather batched behind",
+        gathered(BATCHED_BEHIND, "1, 1"),
+        (F, J[:2]),
+        np.take_along_axis(F, np.clip(J[:2], 0, 2), 0),
+    ),
+    Row(
+        "gather batched across",
+        gathered(BATCHED_ACROSS, "1, 1"),
+        (F, J[:2].T),
+        np.take_along_axis(F, np.clip(J[:2], 0, 2), 0).T,
+    ),
     Row("scatter add rows", scattered(ADD, ONE_ROW), (F, PLACES, UPDATES), by_loop(F, PLACES, UPDATES, np.add), 1e-6),
     Row("scatter last wins", scattered(SECOND, ONE_ROW), (F, PLACES, UPDATES), by_loop(F, PLACES, UPDATES, lambda x, y: y)),
     Row("scatter multiply cells", scattered(MUL, CELLS), (F, STARTS, LINE[:3]), by_loop(F, STARTS, LINE[:3], np.multiply), 1e-6),
@@ -542,6 +557,20 @@ INDEXING = [
 def test_row(row: Row, executor: str) -> None:
     found = run(row.text(), *row.inputs, executor=executor)
     same(found, row.expected, row.tolerance)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "indices", "op"),
+    [(BATCHED, J[:, :2, None], "gather"), (BATCHED_BEHIND, J[:2], "gather"), (BATCHED_ACROSS, J[:2].T, "take")],
+    ids=["last", "first", "across"],
+)
+def test_gathers_along_one_dimension_keep_it(numbers: str, indices: np.ndarray, op: str) -> None:
+    """Where other dimensions change their places, elements are taken from the flattened operand."""
+    found = {
+        o.name
+        for o in read(Row("", gathered(numbers, "1, 1"), (F, indices), np.zeros(indices.shape[:2], np.float32)).text()).walk()
+    }
+    assert {"ptir.gather", "ptir.take"} & found == {f"ptir.{op}"}
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

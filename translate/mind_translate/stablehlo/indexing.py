@@ -140,12 +140,15 @@ def gathered(to: StablehloConverter, op: ForeignOp, slices: Sequence[int]) -> SS
         rows = to.emit(ptir.TakeOp, x, to.clamp(starts.component(0), 0, sizes[0] - 1))
         order = [*batch, *offset]
         return to.transpose(rows, inverse_permutation(order))
+    axis_of = {d: starts.batch_axis(of_index) for d, of_index in _paired(op, batching, of_indices)}
+    if not offset and mapped == collapsed and _is_along(mapped, axis_of, result):
+        where = to.clamp(starts.component(0), 0, sizes[mapped[0]] - 1)
+        return to.emit(ptir.GatherOp, x, where, axis=mapped[0])
     strides, parts = _strides(sizes), list[SSAValue]()
     for j, d in enumerate(mapped):
         start = to.clamp(starts.component(j), 0, sizes[d] - slices[d])
         parts.append(to.place(_times(to, start, strides[d]), batch, result))
-    for d, of_index in _paired(op, batching, of_indices):
-        axis = starts.batch_axis(of_index)
+    for d, axis in axis_of.items():
         parts.append(to.place(_times(to, starts.counted(starts.batch[axis]), strides[d]), [batch[axis]], result))
     for place, d in zip(offset, windows, strict=True):
         if slices[d] > 1:
@@ -153,6 +156,11 @@ def gathered(to: StablehloConverter, op: ForeignOp, slices: Sequence[int]) -> SS
     flat = to.logical(ptir.AddOp, *parts)
     flat = to.fill(0, starts.dtype, result) if flat is None else flat
     return to.emit(ptir.TakeOp, to.reshape(x, (math.prod(sizes),)), flat)
+
+
+def _is_along(mapped: Sequence[int], axis_of: Mapping[int, int], result: Sequence[int]) -> bool:
+    """Return whether elements are gathered along one dimension, every other one being a batch dimension in its place."""
+    return len(mapped) == 1 and {**axis_of, mapped[0]: mapped[0]} == {d: d for d in range(len(result))}
 
 
 def _paired(op: ForeignOp, batching: Sequence[int], of_indices: Sequence[int]) -> list[tuple[int, int]]:
