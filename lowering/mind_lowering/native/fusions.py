@@ -12,7 +12,7 @@ from mind_dialect.ptir import PtirOp
 
 from ..launch.kernel_patterns import Match
 from ..launch.views import VIEWS
-from .grouping import group_shape, is_member
+from .grouping import group_shape, is_lookup, is_member
 from .patterns import Builder, Operands, moving
 from .target_info import TargetInfo
 
@@ -36,9 +36,9 @@ def match_parts(op: ptir.FusionOp, operands: Operands, host: TargetInfo) -> Matc
 
 
 def is_one_group(op: ptir.FusionOp) -> bool:
-    """Return whether a fusion is one group and views of its operands."""
-    *views, last = _parts(op)
-    return is_member(last[0]) and all(type(part[0]) in VIEWS for part in views)
+    """Return whether a fusion is one group, views of its operands, constants and indices."""
+    *others, last = _parts(op)
+    return is_member(last[0]) and all(type(part[0]) in (*VIEWS, ptir.ConstantOp, ptir.IotaOp) for part in others)
 
 
 def expand_parts(build: Builder, op: ptir.FusionOp, match: Match) -> None:
@@ -81,6 +81,8 @@ def _must_wait(op: PtirOp, pending: dict[Operation, PtirOp]) -> bool:
         return False
     if not is_member(op):
         return any(v.owner in pending for v in op.operands)
+    if is_lookup(op) and op.operands[0].owner in pending:  # which is read at other places than its own
+        return True
     first = next(iter(pending.values()))
     if group_shape(op) != group_shape(first):
         return True

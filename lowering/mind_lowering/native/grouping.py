@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from mind_dialect import ptir
 from mind_dialect.ptir import FUSIBLE, PtirOp
 from mind_dialect.ptir.types import PtirDType, known_extents, read_type, tensor_type
+from mind_passes.fusion.merge_lookups import LOOKUPS
 from mind_passes.ptir.building import accumulator
 
 from .reasons import rounded_each_step, unsupported
@@ -22,9 +23,14 @@ def is_elementwise(op: Operation) -> bool:
     return type(op) in _ELEMENTWISE
 
 
+def is_lookup(op: Operation) -> bool:
+    """Return whether an op reads elements of its first operand at indices, its second one."""
+    return type(op) in LOOKUPS
+
+
 def is_member(op: Operation) -> bool:
     """Return whether an op of a fusion is computed in its group; the others are views, or kernels of their own."""
-    return type(op) in _ELEMENTWISE or type(op) in (ptir.ReduceOp, ptir.ComplexOp)
+    return type(op) in _ELEMENTWISE or type(op) in (ptir.ReduceOp, ptir.ComplexOp, *LOOKUPS)
 
 
 def uncomputed_members(fusion: ptir.FusionOp, host: TargetInfo) -> str | None:
@@ -46,7 +52,7 @@ def why_not(op: PtirOp, host: TargetInfo) -> str | None:
         dtypes.append(total := accumulator(op))
         if reason := rounded_each_step(op.values()["kind"], total):
             return reason
-    elif not is_elementwise(op):
+    elif not is_elementwise(op) and not is_lookup(op):
         return f"no kernel for {op.OPCODE} in a group"
     return unsupported(dtypes, host)
 

@@ -24,7 +24,7 @@ from .nontemporal import passing
 from .slides import Clip
 from .steps import NativeStep
 from .target_info import TargetInfo
-from .views import Buffer, View
+from .views import Buffer, View, indices_of
 
 
 @dataclass
@@ -42,8 +42,8 @@ class Group(NativeStep):
     outputs: list[tuple[SSAValue, View]] = field(default_factory=list[tuple[SSAValue, View]])
     reductions: list[tuple[ReduceOp, View]] = field(default_factory=list[tuple[ReduceOp, View]])
     """All over the same axes."""
-    origin: tuple[PtirOp, ...] = ()
-    """Of a copy: the op whose indices it looks up."""
+    tables: dict[PtirOp, View] = field(default_factory=dict[PtirOp, View])
+    """Of each op that looks up elements at indices which the group computes: where they lie, in the group's shape."""
     partial: Ints | None = None
     """Of a part of a reduction: the axes that are reduced in its shape; results lie as they are accumulated."""
     limited: frozenset[int] = frozenset()
@@ -62,23 +62,28 @@ class Group(NativeStep):
 
     @cached_property
     def views(self) -> Sequence[View]:
-        """Every view in the group's shape, in a fixed order: inputs, outputs, results of reductions, then indices of lookups."""
+        """Every view in the group's shape, in order: inputs, outputs, results of reductions, tables, then indices of lookups."""
         found = [*self.inputs.values(), *(v for _, v in self.outputs), *(spread(v, self) for _, v in self.reductions)]
-        return [*found, *(lookup.index for view in found for lookup in view.lookups)]
+        found += self.tables.values()
+        return [*found, *indices_of(found)]
 
     @property
     def sources(self) -> Sequence[PtirOp]:
-        return [*self.ops, *self.origin]
+        lookups = (k for view in self.views for k in view.lookups if k.index is not None)
+        return [*self.ops, *(k.origin for k in lookups if k.origin is not None)]
 
     @property
     def addresses(self) -> Sequence[View]:
         return [v for v in self.views if isinstance(v.base, Buffer)]
 
     def access(self) -> Access:
-        sources = [*self.inputs.values(), *(k.index for v in self.views for k in v.lookups)]
-        reads = buffers_of(sources)
+        reads = buffers_of([*self.inputs.values(), *self.tables.values(), *indices_of(self.views)])
         writes = buffers_of(v for _, v in (*self.outputs, *self.reductions))
         return Access(reads, writes, self._over())
+
+    def operands(self, op: PtirOp) -> Sequence[SSAValue]:
+        """Return the operands of an op of the group that are in its lanes: all, but for a table."""
+        return op.operands[1:] if op in self.tables else op.operands
 
     def key(self) -> Hashable:
         numbers: dict[SSAValue, int] = {}
@@ -87,7 +92,8 @@ class Group(NativeStep):
             numbers[value] = len(numbers)
             parts.append(read_type(value.type).dtype)
         for op in self.ops:
-            parts.append((type(op), tuple([numbers[v] for v in op.operands]), frozenset(op.properties.items())))
+            operands = tuple([numbers[v] for v in self.operands(op)])
+            parts.append((type(op), operands, frozenset(op.properties.items())))
             numbers[op.results[0]] = len(numbers)
             parts.append(read_type(op.results[0].type).dtype)
         parts += [numbers[v] for v, _ in self.outputs]
@@ -105,7 +111,7 @@ class Group(NativeStep):
 
     def past(self) -> list[bool]:
         """Return which results are written by non-temporal stores, when buffers have their places."""
-        return passing(list(self.inputs.values()), [v for _, v in self.outputs])
+        return passing([*self.inputs.values(), *self.tables.values()], [v for _, v in self.outputs])
 
     def cost(self, host: TargetInfo) -> float:
         return costs.elementwise(host, self.shape, [*self.ops, *(op for op, _ in self.reductions)], self.views)

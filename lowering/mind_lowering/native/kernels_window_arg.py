@@ -38,9 +38,11 @@ def _flattened(value: SSAValue) -> SSAValue:
     return value
 
 
-def _why_no_winner(op: ptir.TakeOp) -> str | None:
-    """Return why a `take` is not the value of the first extremes of windows."""
+def why_no_winner(op: ptir.PtirOp) -> str | None:
+    """Return why an op is not a `take` of the value of the first extremes of windows."""
     search = op.operands[1].owner
+    if not isinstance(op, ptir.TakeOp):
+        return "it takes no elements"
     if not isinstance(search, ptir.WindowArgOp) or search.parent is not op.parent:
         return "its indices are not those of extremes of windows"
     if len(shape_of(op.operands[0])) != 1 or _flattened(op.operands[0]) is not _flattened(search.x):
@@ -60,7 +62,7 @@ def _meets(phase: WindowPhase, axis: int) -> bool:
 
 def _match_winner(op: ptir.TakeOp, operands: Operands, host: TargetInfo) -> Match | Rejection:
     """Match a `take` whose result the kernel of its indices writes."""
-    reason = _why_no_winner(op)
+    reason = why_no_winner(op)
     return Match(0.0) if reason is None and op.result in operands.views else Rejection(reason or "no kernel finds its indices")
 
 
@@ -130,7 +132,7 @@ def _expand(build: Builder, op: ptir.WindowArgOp) -> None:
     if not isinstance(source.base, Buffer) or source.lookups:
         source = build.copied(op.x, source)
     users = {use.operation: None for use in op.result.uses}
-    values = [user.result for user in users if isinstance(user, ptir.TakeOp) and _why_no_winner(user) is None]
+    values = [user.result for user in users if isinstance(user, ptir.TakeOp) and why_no_winner(user) is None]
     results = [(value, build.target(value), False) for value in values[:1]]
     build.views.update({value: build.views[values[0]] for value in values[1:]})
     if not values or len(values) < len(users):

@@ -9,6 +9,7 @@ work are iterations of the outermost loops, and runs along the lanes where those
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -36,7 +37,7 @@ class Nest(Places):
     """The loops of one group, on their way into a function."""
 
     def __init__(self, f: Function, group: Group, sites: Sites, schedule: NestSchedule):
-        super().__init__(f, schedule.host, sites, schedule.axes, group.origin[0] if group.origin else None)
+        super().__init__(f, schedule.host, sites, schedule.axes)
         self.group, self.schedule = group, schedule
         self.along, self.width = schedule.along, schedule.width
         self.products = only_summed(group)
@@ -45,6 +46,7 @@ class Nest(Places):
         self.part: tuple[str, str, Callable[[], str]] | None = None
         """The current run along the lanes, not all of them: where it begins and ends, and whether it is the last."""
         self.inputs: list[Spot] = []
+        """Inputs, then tables."""
         self.outputs: list[Spot] = []
         self.totals: list[Spot] = []
         self.joined: set[int] = set()
@@ -75,9 +77,10 @@ class Nest(Places):
         """Load the address of each view."""
         group = self.group
         values = (*group.inputs, *(v for v, _ in group.outputs), *(r.result for r, _ in group.reductions))
+        values += tuple(op.operands[0] for op in group.tables)
         every = self.spots(group.views, [identifier(v.name_hint or "v") for v in values])
-        first, second = len(group.inputs), len(group.inputs) + len(group.outputs)
-        self.inputs, self.outputs, self.totals = every[:first], every[first:second], every[second:]
+        first, second, third = accumulate(map(len, (group.inputs, group.outputs, group.reductions)))
+        self.inputs, self.outputs, self.totals = every[:first] + every[third:], every[first:second], every[second:third]
         self.joined = {k for k in group.joined if self.stride(self.outputs[k]) == 2}
         for spot in self.inputs:
             spot.shift = -sum(slide.low * (spot.strides[i] // slide.dilation) for i, (_, slide) in self.schedule.clips.items())
@@ -289,9 +292,9 @@ class Nest(Places):
     # Some vectors
 
     def places(self, spots: Sequence[Spot], at: Indexes) -> list[Place]:
-        """Return the places of some spots at some indices; what is the same in all lanes is read at once."""
-        is_input = spots is self.inputs
-        return [self.uniform(self.place(s, at)) if is_input else self.place(s, at) for s in spots]
+        """Return the places of some spots at some indices; an input that is the same in all lanes is read at once."""
+        count = len(self.group.inputs) if spots is self.inputs else 0
+        return [self.uniform(self.place(s, at)) if k < count else self.place(s, at) for k, s in enumerate(spots)]
 
     def compute(self, sources: list[Place], targets: list[Place], index: str, every: list[Lanes]) -> list[dict[SSAValue, str]]:
         """Read, compute and write some vectors; every value of each."""
@@ -315,12 +318,17 @@ class Nest(Places):
     def point(self, sources: list[Place], index: str, lanes: Lanes) -> dict[SSAValue, str]:
         """The values of all ops in some lanes."""
         found: dict[SSAValue, str] = {}
-        for source, value in zip(sources, self.group.inputs, strict=True):
+        tables = dict(zip(self.group.tables, sources[len(self.group.inputs) :], strict=True))
+        for source, value in zip(sources, self.group.inputs, strict=False):
             found[value] = self.read(source, index, lanes)
         for op in self.group.ops:
             lanes.hint = identifier(op.results[0].name_hint or op.OPCODE)
+            operands = [found[v] for v in self.group.operands(op)]
+            if op in tables:
+                found[op.results[0]] = self.pick(tables[op], index, lanes, op.operand_spec(1).dtype, *operands)
+                continue
             lanes.contract = op in self.products
-            found[op.results[0]] = emit(lanes, op, [found[v] for v in op.operands], self.sites)
+            found[op.results[0]] = emit(lanes, op, operands, self.sites)
             lanes.contract = False
         return found
 

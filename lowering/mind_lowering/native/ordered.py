@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from mind_dialect.ptir import PtirOp
-
 from ..launch.views import Ints
 from .failures import Sites
 from .ir import Function, LoopBody
@@ -41,11 +39,10 @@ class Ordered(Places):
         views: Sequence[View],
         size: int,
         vectors: int,
-        origin: PtirOp | None = None,
         *,
         spreads: bool = True,
     ):
-        super().__init__(f, host, sites, axes_of(shape, order, [v.strides for v in views]), origin)
+        super().__init__(f, host, sites, axes_of(shape, order, [v.strides for v in views]))
         free = [i for i, a in enumerate(self.axes) if not a.reduced]
         self.order = [i for i, a in enumerate(self.axes) if a.reduced]
         self.width = host.lanes(max(4, size))

@@ -110,6 +110,7 @@ def _part(group: Group, cut: AxisCut, totals: Sequence[View], first: int, count:
         shape=shape,
         inputs={value: _split(view, axis, start, count, size) for value, view in group.inputs.items()},
         outputs=[(value, _split(view, axis, start, count, size)) for value, view in group.outputs],
+        tables={op: _split(view, axis, start, count, size) for op, view in group.tables.items()},
         reductions=reductions,
         partial=axes,
     )
@@ -123,7 +124,7 @@ def _split(view: View, axis: int, start: int, count: int, size: int) -> View:
         shape=(*view.shape[:axis], count, size, *view.shape[axis + 1 :]),
         strides=(*view.strides[:axis], stride * size, stride, *view.strides[axis + 1 :]),
         offset=view.offset + start * stride,
-        lookups=tuple(replace(k, index=_split(k.index, axis, start, count, size)) for k in view.lookups),
+        lookups=tuple(replace(k, index=k.index and _split(k.index, axis, start, count, size)) for k in view.lookups),
     )
 
 

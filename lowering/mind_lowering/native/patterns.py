@@ -84,7 +84,7 @@ class Builder(Protocol):
         """Append a kernel."""
         ...
 
-    def copy(self, value: SSAValue, source: View, target: View, origin: PtirOp | None = None, /) -> object:
+    def copy(self, value: SSAValue, source: View, target: View, /) -> object:
         """Append a copy of a value from one place to another."""
         ...
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mind_dialect.ptir import PtirLiteralAttr, PtirOp
+from mind_dialect.ptir import PtirLiteralAttr
+from mind_dialect.ptir.types import PtirDType
 
 from .casts import constant, counted
 from .failures import Failure, Sites
@@ -34,6 +35,7 @@ class Spot:
     strides: list[int]
     base: str
     lookups: list[tuple[Lookup, Spot]]
+    """The lookups whose indices are in memory, and where."""
     shift: int = 0
     """Elements from the first one of the view to that at the indices 0: below 0 where windows begin before it."""
 
@@ -60,10 +62,10 @@ class Place:
 
 
 class Places:
-    """Reading and writing in one function, lanes along the axis `along`, `width` of them; `origin` is whose lookups can fail."""
+    """Reading and writing in one function, lanes along the axis `along`, `width` of them."""
 
-    def __init__(self, f: Function, host: TargetInfo, sites: Sites, axes: Sequence[Axis], origin: PtirOp | None = None):
-        self.f, self.host, self.sites, self.axes, self.origin = f, host, sites, axes, origin
+    def __init__(self, f: Function, host: TargetInfo, sites: Sites, axes: Sequence[Axis]):
+        self.f, self.host, self.sites, self.axes = f, host, sites, axes
         self.along: int | None = None
         self.width = 1
 
@@ -91,7 +93,7 @@ class Places:
             every.append(Spot(view, hint, [axis.strides[k] for axis in self.axes], base, []))
         indices: Iterator[Spot] = iter(every[len(hints) :])
         for spot in every[: len(hints)]:
-            spot.lookups = [(lookup, next(indices)) for lookup in spot.view.lookups]
+            spot.lookups = [(lookup, next(indices)) for lookup in spot.view.lookups if lookup.index is not None]
         return every[: len(hints)]
 
     def stride(self, spot: Spot) -> int:
@@ -118,7 +120,7 @@ class Places:
                 along.append((lookup, place))
                 continue
             one = Lanes(self.f, self.host, 1, hint=other.hint)
-            found = self.looked_up(lookup, self.read(place, "0", one), one)
+            found = self.looked_up(lookup, other.view.dtype, self.read(place, "0", one), one)
             index = self.f.add(index, self.f.mul(found, lookup.stride))
         if isinstance(view.base, PtirLiteralAttr):
             return Place(spot, constant(self.lanes(), view.base), is_value=True, along=along)
@@ -134,23 +136,26 @@ class Places:
         self.guard(place, "0", lanes)
         return Place(place.spot, lanes.load(place.spot.view.dtype, place.text, "0", 0), is_value=True)
 
-    def looked_up(self, lookup: Lookup, index: str, lanes: Lanes) -> str:
-        """Indices as i64, clamped, or the kernel is left."""
-        dtype = lookup.index.dtype
+    def looked_up(self, lookup: Lookup, dtype: PtirDType, index: str, lanes: Lanes) -> str:
+        """Indices of a dtype as i64, clamped, or the kernel is left."""
         wide = lanes.convert("sext", register(dtype), "i64", index)
         if lookup.clamped:
             wide = lanes.intrinsic("smax", "i64", wide, lanes.number("i64", 0))
             return lanes.intrinsic("smin", "i64", wide, lanes.number("i64", lookup.extent - 1))
         outside = lanes.compare("icmp uge", "i64", wide, lanes.number("i64", lookup.extent))
-        fail_where(lanes, self.sites, outside, Failure.INDEX, self.origin, [("i64", wide, True)])
+        fail_where(lanes, self.sites, outside, Failure.INDEX, lookup.origin, [("i64", wide, True)])
         return wide
+
+    def look_up(self, lookup: Lookup, place: Place, index: str, lanes: Lanes) -> str:
+        """Read indices that are at a place; as i64, clamped, or the kernel is left."""
+        return self.looked_up(lookup, place.spot.view.dtype, self.read(place, index, lanes), lanes)
 
     def read(self, place: Place, index: str, lanes: Lanes) -> str:
         """One operand in some lanes."""
         spot = place.spot
         if isinstance(spot.view.base, PtirLiteralAttr):
             for lookup, other in place.along:  # which is the same wherever it is looked up, but must be there
-                self.looked_up(lookup, self.read(other, index, lanes), lanes)
+                self.look_up(lookup, other, index, lanes)
             return constant(lanes, spot.view.base)
         if place.is_value:
             return place.text
@@ -164,7 +169,7 @@ class Places:
             return lanes.load_from(view.dtype, place.text, offsets)
         base = place.text
         for lookup, other in place.along:
-            found = self.looked_up(lookup, self.read(other, index, lanes), lanes)
+            found = self.look_up(lookup, other, index, lanes)
             base = self.f.address(stored(view.dtype), base, self.f.mul(found, lookup.stride))
         if not place.along:
             self.guard(place, index, lanes)
@@ -197,10 +202,23 @@ class Places:
         stride = self.stride(place.spot)
         total = lanes.count(self.f.add(start, self.f.mul(index, stride)), stride)
         for lookup, other in place.along:
-            found = self.looked_up(lookup, self.read(other, index, lanes), lanes)
-            part = lanes.binary("mul", "i64", found, lanes.number("i64", lookup.stride))
-            total = lanes.binary("add", "i64", total, part)
+            total = self._moved(total, lookup, self.look_up(lookup, other, index, lanes), lanes)
         return total
+
+    def _moved(self, offsets: str, lookup: Lookup, found: str, lanes: Lanes) -> str:
+        part = lanes.binary("mul", "i64", found, lanes.number("i64", lookup.stride))
+        return lanes.binary("add", "i64", offsets, part)
+
+    def pick(self, place: Place, index: str, lanes: Lanes, dtype: PtirDType, computed: str) -> str:
+        """Return the elements of a table in some lanes, at indices of a dtype that are in the lanes."""
+        view, stride = place.spot.view, self.stride(place.spot)
+        (lookup,) = view.lookups
+        start = lanes.count(self.f.mul(index, stride), stride)
+        offsets = self._moved(start, lookup, self.looked_up(lookup, dtype, computed, lanes), lanes)
+        self.guard_each(place, offsets, lanes)
+        if lanes.width > 1:
+            return lanes.load_from(view.dtype, place.text, offsets)
+        return lanes.load(view.dtype, place.text, offsets, 0)
 
     def write(self, place: Place, index: str, lanes: Lanes, value: str) -> None:
         """Put one output where it belongs."""

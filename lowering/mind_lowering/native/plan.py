@@ -32,18 +32,19 @@ from ..launch.ref import ref
 from .complex_parts import complex_parts
 from .concats import concat_of, parts
 from .demanded import Demanded
-from .grouping import group_name
+from .grouping import group_name, is_lookup
 from .groups import Group
 from .joins import boxes, in_box, is_read_in_parts
+from .lookups import looked_up, table_of
 from .memory import buffers_of
 from .outlining import NoKernel, random_ops, shown
 from .partials import cut_up
-from .patterns import KernelPattern
+from .patterns import KernelPattern, in_memory, readable
 from .products.deferred import Deferred
 from .steps import Limited, NativeStep
 from .table import Table
 from .values import Values
-from .views import Buffer, Joined, Use, View, in_memory_of, whole
+from .views import Buffer, Joined, Use, View, in_memory_of, indices_of, whole
 
 ITERATION = "the number of the iteration"
 """The schedule of the kernel that writes the induction variable of a loop to memory, for kernels that read it."""
@@ -201,15 +202,14 @@ class NativePlan(Values, ABC):
         self.kernels[op] = PlannedKernel(step, (*reads, *writes))
         return op
 
-    def copy(self, value: SSAValue, source: View, target: View, origin: PtirOp | None = None) -> KernelOp:
-        """Append a copy of a value from one place to another, bit by bit; `origin` is the op whose indices are looked up."""
+    def copy(self, value: SSAValue, source: View, target: View) -> KernelOp:
+        """Append a copy of a value from one place to another, bit by bit."""
         if source.dtype in (F16, BF16) and isinstance(source.base, Buffer):  # which would be widened and narrowed again
             source, target = replace(source, dtype=UI16), replace(target, dtype=UI16)
         name = f"{value.name_hint}.copy" if value.name_hint else "copy"
         if isinstance(source.base, Joined):
             return [self.copy(value, in_box(source, b), in_box(target, b)) for b in boxes(source.shape, [source])][-1]
-        origins = () if origin is None else (origin,)
-        return self.kernel(Group(name, source.shape, {value: source}, outputs=[(value, target)], origin=origins))
+        return self.kernel(Group(name, source.shape, {value: source}, outputs=[(value, target)]))
 
     def copied(self, value: SSAValue, source: View) -> View:
         """A value in memory of its own, in row-major order."""
@@ -248,6 +248,9 @@ class NativePlan(Values, ABC):
         inner = [op for op in ops if not isinstance(op, ptir.ReduceOp | ptir.ComplexOp)]
         group = Group(group_name(ops, results), self.group_shape(ops[0]), ops=list(inner))
         for op in ops:
+            if is_lookup(op):
+                self._look_up(op, group, computed=op.operands[1] in made)
+                continue
             for value in op.operands:
                 if value not in made:
                     group.inputs[value] = self.view(value)
@@ -261,12 +264,22 @@ class NativePlan(Values, ABC):
         for part in self._in_parts(group):
             self.add(part)
 
+    def _look_up(self, op: PtirOp, group: Group, *, computed: bool) -> None:
+        """Let a group have the table of a lookup whose indices it computes, or read what is looked up at indices in memory."""
+        table, indices = op.operands
+        x = in_memory(self, table)
+        if computed:
+            group.tables[op] = table_of(op, x)
+        else:
+            group.ops.remove(op)
+            group.inputs[op.results[0]] = looked_up(op, x, readable(self, indices))
+
     def _in_parts(self, group: Group) -> Iterator[Group]:
         """Yield the groups that a group is: itself, or one over each box in which every operand lies in one part."""
         inputs = group.inputs
         if not any(isinstance(v.base, Joined) for v in inputs.values()):
             yield group
-        elif group.reductions or any(v.lookups for v in inputs.values()):
+        elif group.reductions or group.tables or any(v.lookups for v in inputs.values()):
             together = {value: self.copied(value, v) if isinstance(v.base, Joined) else v for value, v in inputs.items()}
             yield replace(group, inputs=together)
         else:
@@ -306,7 +319,7 @@ class NativePlan(Values, ABC):
 
     def _scope(self, views: Sequence[View]) -> EnclosingLoop | None:
         """Return the outermost loop that packing of views is hoisted out of, or what stands for all calls."""
-        buffers = buffers_of(v for view in views for v in (view, *(k.index for k in view.lookups)))
+        buffers = buffers_of([*views, *indices_of(views)])
         if all(b.use is Use.CONSTANT or b in self.fixed for b in buffers):
             return self.calls
         return next((loop for loop in self.loops if loop.hoists and all(b.depth < loop.depth for b in buffers)), None)

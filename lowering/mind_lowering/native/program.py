@@ -33,6 +33,7 @@ from mind_passes.fusion.expand_quantized import expand_quantized
 from mind_passes.fusion.form_rows import form_rows
 from mind_passes.fusion.fuse import fuse
 from mind_passes.fusion.fuse_convolutions import fuse_convolutions
+from mind_passes.fusion.merge_lookups import merge_lookups
 from mind_passes.fusion.rematerialize import rematerialize
 from mind_passes.fusion.select_scatters import select_scatters
 from mind_passes.fusion.tile_batch import tile_batch
@@ -65,6 +66,7 @@ from .fusions import is_one_group
 from .grouping import uncomputed_members, why_not
 from .host import detect
 from .kernels import has_kernel
+from .kernels_window_arg import why_no_winner
 from .loop_results import copy_results
 from .lowered import Native
 from .memory import ALIGNMENT
@@ -108,6 +110,9 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
             if func.body.blocks and is_ptir(func) and dynamic(func) is None:
                 form_rows(func, lambda op: is_row_kernel(op, host), in_group)
 
+    def merge_into_groups(module: ModuleOp) -> None:
+        merge_lookups(module, lambda op: _is_group(op, host), lambda op: why_no_winner(op) is not None)
+
     def rematerialize_large(module: ModuleOp) -> None:
         rematerialize(module, lambda op: _is_one_kernel(op, host), costs.are_cheap, least_bytes=host.l2_bytes)
 
@@ -129,9 +134,15 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-ptir-fuse", lambda module: fuse(module, (ComplexOp,))),
         Stage("mind-ptir-fuse-convolutions", fuse_convolutions),
         Stage("mind-ptir-form-rows", form_row_kernels),
+        Stage("mind-ptir-merge-lookups", merge_into_groups),
         Stage("mind-ptir-rematerialize", rematerialize_large),
         Stage("mind-unmark-failing", unmark),
     ]
+
+
+def _is_group(op: FusionOp, host: TargetInfo) -> bool:
+    """Return whether a plain fusion is one group."""
+    return op.pattern is None and uncomputed_members(op, host) is None and is_one_group(op)
 
 
 def _is_one_kernel(op: FusionOp, host: TargetInfo) -> bool:

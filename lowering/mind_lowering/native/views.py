@@ -8,7 +8,7 @@ the element's index as strides and offset give it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
@@ -95,13 +95,15 @@ class Lookup:
     """
     A part of a view's place that is data: the integers of `index` (one of the same shape as the view), `stride` elements each.
 
-    They must be below `extent`, or are `clamped` to 0 .. `extent` - 1.
+    They must be below `extent`, or are `clamped` to 0 .. `extent` - 1. There is no `index` where the group that looks up computes
+    it. `origin` is the op that fails where one is outside.
     """
 
-    index: View
+    index: View | None
     stride: int
     extent: int
     clamped: bool = False
+    origin: PtirOp | None = None
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,11 @@ class View:
     def is_dense(self) -> bool:
         """Return whether its elements follow each other in row-major order."""
         return all(n == 1 or have == want for n, have, want in zip(self.shape, self.strides, row_major(self.shape), strict=True))
+
+
+def indices_of(views: Iterable[View]) -> list[View]:
+    """Return the indices in memory that lookups of views read, in order."""
+    return [k.index for view in views for k in view.lookups if k.index is not None]
 
 
 def whole(buffer: Buffer, shape: Sequence[int]) -> View:

@@ -10,7 +10,7 @@ that can rule out most combinations at little cost is asked about whole sets fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -37,9 +37,16 @@ _STRETCHED = (ptir.ReshapeOp, ptir.BroadcastToOp)
 Fitting = Callable[[Sequence[FusionOp]], bool]
 
 
-def merge_rows(module: Operation, is_kernel: IsKernel = always, *, siblings: bool = True, may_fit: Fitting | None = None) -> None:
+def merge_rows(
+    module: Operation,
+    is_kernel: IsKernel = always,
+    *,
+    siblings: bool = True,
+    may_fit: Fitting | None = None,
+    around: Collection[type[Operation]] = (ReduceOp,),
+) -> None:
     """
-    Merge the fusions inside `module`, in place, until none can be merged.
+    Merge the fusions inside `module`, in place, until none can be merged: always one with an op of `around`.
 
     `may_fit` returns, at little cost, whether a set of fusions could be one kernel; `is_kernel` has the last word.
     """
@@ -47,7 +54,7 @@ def merge_rows(module: Operation, is_kernel: IsKernel = always, *, siblings: boo
     for block in [block for op in ops for region in op.regions for block in region.blocks]:
         if sum(isinstance(op, FusionOp) for op in block.ops) > 1:
             _take_views_in(block)
-            _Merging(list(block.ops), is_kernel, siblings, may_fit).run(block)
+            _Merging(list(block.ops), is_kernel, siblings, may_fit, around).run(block)
 
 
 def _take_views_in(block: Block) -> None:
@@ -86,6 +93,7 @@ class _Merging:
     is_kernel: IsKernel
     siblings: bool
     may_fit: Fitting | None
+    around: Collection[type[Operation]]
     bodies: dict[FusionOp, tuple[int, set[type[Operation]]]] = field(default_factory=dict)
     """The number of ops in the body of each fusion, and their classes."""
     place: dict[Operation, int] = field(init=False)
@@ -151,9 +159,9 @@ class _Merging:
         return sum(self._body(op)[0] for op in members) <= MOST_MERGED
 
     def _is_wanted(self, *members: FusionOp) -> bool:
-        """Return whether there is a reduction to continue after and no product, in bodies that are not too long."""
+        """Return whether there is an op to merge around and no product, in bodies that are not too long."""
         kinds = {kind for op in members for kind in self._body(op)[1]}
-        return self._is_short(members) and ReduceOp in kinds and ptir.DotGeneralOp not in kinds
+        return self._is_short(members) and not kinds.isdisjoint(self.around) and ptir.DotGeneralOp not in kinds
 
     def _others(self, user: FusionOp) -> Iterator[FusionOp]:
         """Yield producers of operands, then the nearest earlier readers of each operand, at most `FARTHEST` ops before."""

@@ -28,9 +28,14 @@ def is_pointwise_or_reduction(op: Operation) -> bool:
 
 def wrap_ops(
     root: Operation, is_wanted: Callable[[PtirOp], bool] = is_pointwise_or_reduction, is_kernel: IsKernel = always
-) -> None:
-    """Replace wanted ops of one result outside of fusions by fusions, with the views that they read if that is a kernel."""
+) -> list[FusionOp]:
+    """
+    Replace wanted ops of one result outside of fusions by fusions, with the views that they read if that is a kernel.
+
+    Return the fusions.
+    """
     became: dict[SSAValue, SSAValue] = {}
+    wrapped: list[FusionOp] = []
     for op in list(walk(root)):
         block = op.parent
         if not isinstance(op, PtirOp) or isinstance(op.parent_op(), FusionOp) or not is_wanted(op):
@@ -40,10 +45,12 @@ def wrap_ops(
             if is_kernel(made := make(op)):
                 block.insert_op_after(made, op)
                 became[op.results[0]] = made.results[0]
+                wrapped.append(made)
                 op.attributes.pop(MARK, None)  # its copy is marked, so that the fusion stays
                 break
             made.erase()  # drops its uses
     replace_values(root, became)
+    return wrapped
 
 
 def _with_views(op: Operation) -> FusionOp:

@@ -18,7 +18,7 @@ from mind_dialect.ptir.types import I1, Kind, PtirDType, known_extents, read_typ
 from mind_passes.ptir.building import accumulator, axes_of_reduction
 
 from ...launch.views import VIEWS, Ints
-from ..grouping import unsupported, why_not
+from ..grouping import is_lookup, unsupported, why_not
 from ..target_info import TargetInfo
 from ..views import Buffer, Indices, Use, View, broadcast, filled, indices, viewed, whole
 from .plan import Counting, RowPlan, Value, extremes
@@ -139,6 +139,8 @@ class _Planning:
             self.views[result] = found
         elif isinstance(op, ptir.GatherOp):
             self._pick(op)
+        elif is_lookup(op):
+            raise Unfit("what is looked up")
         elif (reason := why_not(op, self.host)) is not None:
             raise Unfit(reason)
         elif isinstance(op, ReduceOp):
@@ -204,7 +206,7 @@ class _Planning:
                 raise Unfit("a value that is read at other indices than its own")
             return value
         if view not in self.plan.inputs:
-            is_thin = not any(_varies(v, self.plan.axes) for v in (view, *(k.index for k in view.lookups)))
+            is_thin = not _varies(view, self.plan.axes)
             self.plan.inputs[view] = Value(view.dtype, is_thin, view=view, hint=operand.name_hint or "")
         return self.plan.inputs[view]
 
