@@ -46,6 +46,15 @@ def constants(first: str, second: str, *, c: int = 100, d: int = 100, dtype: str
 
 JOINED = "%a = ptir.concat %x, %y, %z axis = 1 : (tensor<4x2xf32>, tensor<4x3xf32>, tensor<4x4xf32>) -> tensor<4x9xf32>; "
 BROADCAST = "%a = ptir.broadcast_to %x result_shape = [3, 4, 6] : tensor<4x6xf32> -> tensor<3x4x6xf32>; "
+NEAR = (
+    "%z = ptir.constant fill 0 : tensor<4x1xsi32>; %m = ptir.constant fill 5 : tensor<4x1xsi32>;"
+    " %j = ptir.clamp %i, %z, %m : tensor<4x1xsi32>; "
+)
+COLUMN = (
+    "%y = ptir.slice %x starts = [0, 1] sizes = [4, 1] : tensor<4x6xf32> -> tensor<4x1xf32>;"
+    " %b = ptir.broadcast_to %y result_shape = [4, 6] : tensor<4x1xf32> -> tensor<4x6xf32>; "
+)
+PICKED = "%r = ptir.gather %a, %j axis = 1 : (tensor<4x6xf32>, tensor<4x1xsi32>) -> tensor<4x1xf32>"
 TURNED = "%a = ptir.transpose %x perm = [1, 0] : tensor<4x6xf32> -> tensor<6x4xf32>; "
 
 
@@ -269,6 +278,55 @@ SLICE_ROWS: tuple[Row, ...] = (
             turned_product("[0, 2, 1]", "2x5x3").replace("%r", "%s")
             + f"; %n = ptir.neg %p : {tensor('2x3x5')}; %v = ptir.reshape %n new_shape = [2, 5, 3] : {tensor('2x3x5')} -> {tensor('2x5x3')}"
             + f"; %r = ptir.add %s, %v : {tensor('2x5x3')}",
+        ),
+    ),
+    Row(
+        "lookup_of_elementwise",
+        "%x: tensor<4x6xf32>, %i: tensor<4x1xsi32>",
+        (
+            NEAR + "%a = ptir.exp %x : tensor<4x6xf32>; " + PICKED,
+            NEAR + "%a = ptir.mul %x, %x : tensor<4x6xf32>; " + PICKED,
+            NEAR + COLUMN + "%a = ptir.sub %x, %b : tensor<4x6xf32>; " + PICKED,
+            NEAR + COLUMN + "%e = ptir.sub %x, %b : tensor<4x6xf32>; %a = ptir.div %b, %e : tensor<4x6xf32>; " + PICKED,
+            f"%x: tensor<4x6xf32>, %i: tensor<4x1xsi32> | %c = ptir.constant fill 2.0 : tensor<4x6xf32>; {NEAR}"
+            f" %a = ptir.pow %c, %x : tensor<4x6xf32>; {PICKED}",
+            "%x: tensor<4x6xf32>, %i: tensor<4x1xsi32> | %a = ptir.exp %x : tensor<4x6xf32>; " + PICKED.replace("%j", "%i"),
+            "%x: tensor<4x6xf32>, %i: tensor<4x1xsi32> | %a = ptir.cast %x dtype = f64 : tensor<4x6xf32> -> tensor<4x6xf64>; "
+            + NEAR
+            + PICKED.replace("f32", "f64"),
+            "%x: tensor<8x3xf32>, %y: tensor<3xf32>, %i: tensor<2x1xsi32> | "
+            "%b = ptir.broadcast_to %y result_shape = [8, 3] : tensor<3xf32> -> tensor<8x3xf32>; "
+            "%a = ptir.maximum %x, %b : tensor<8x3xf32>; "
+            "%r = ptir.take %a, %i : (tensor<8x3xf32>, tensor<2x1xsi32>) -> tensor<2x1x3xf32>",
+            "%x: tensor<8x3xf32>, %y: tensor<1x3xf32>, %i: tensor<2xsi32> | "
+            "%b = ptir.broadcast_to %y result_shape = [8, 3] : tensor<1x3xf32> -> tensor<8x3xf32>; "
+            "%a = ptir.compare %x, %b kind = less : (tensor<8x3xf32>, tensor<8x3xf32>) -> tensor<8x3xi1>; "
+            "%r = ptir.take %a, %i : (tensor<8x3xi1>, tensor<2xsi32>) -> tensor<2x3xi1>",
+            "%x: tensor<4x9xf32>, %i: tensor<4x1xsi32> | %a = ptir.exp %x : tensor<4x9xf32>; "
+            "%s = ptir.gather %a, %i axis = 1 : (tensor<4x9xf32>, tensor<4x1xsi32>) -> tensor<4x1xf32>; "
+            "%t = ptir.broadcast_to %s result_shape = [4, 9] : tensor<4x1xf32> -> tensor<4x9xf32>; "
+            "%r = ptir.add %a, %t : tensor<4x9xf32>",
+        ),
+        (
+            "%x: tensor<4x6xf32>, %y: tensor<4x6xf32>, %i: tensor<4x1xsi32> | %a = ptir.add %x, %y : tensor<4x6xf32>; "
+            + PICKED.replace("%j", "%i"),
+            "%x: tensor<4x6xf32>, %y: tensor<6xf32>, %i: tensor<4x1xsi32> | "
+            "%b = ptir.broadcast_to %y result_shape = [4, 6] : tensor<6xf32> -> tensor<4x6xf32>; "
+            "%a = ptir.add %x, %b : tensor<4x6xf32>; " + PICKED.replace("%j", "%i"),
+            "%x: tensor<4x6xsi32>, %i: tensor<4x1xsi32> | %c = ptir.constant fill 7 : tensor<4x6xsi32>; "
+            "%a = ptir.div %c, %x : tensor<4x6xsi32>; " + PICKED.replace("%j", "%i").replace("f32", "si32"),
+            "%x: tensor<4x6xf32>, %i: tensor<4x4xsi32> | %a = ptir.exp %x : tensor<4x6xf32>; "
+            "%r = ptir.gather %a, %i axis = 1 : (tensor<4x6xf32>, tensor<4x4xsi32>) -> tensor<4x4xf32>",
+            "%x: tensor<4x6xf32>, %i: tensor<4x1xsi32> | %a = ptir.exp %x : tensor<4x6xf32>; "
+            "%s = ptir.gather %a, %i axis = 1 : (tensor<4x6xf32>, tensor<4x1xsi32>) -> tensor<4x1xf32>; "
+            "%t = ptir.broadcast_to %s result_shape = [4, 6] : tensor<4x1xf32> -> tensor<4x6xf32>; "
+            "%r = ptir.add %a, %t : tensor<4x6xf32>",
+            "%x: tensor<8x1xf32>, %y: tensor<1x1xf32>, %i: tensor<si32> | "
+            "%b = ptir.broadcast_to %y result_shape = [8, 1] : tensor<1x1xf32> -> tensor<8x1xf32>; "
+            "%a = ptir.add %x, %b : tensor<8x1xf32>; "
+            "%r = ptir.take %a, %i : (tensor<8x1xf32>, tensor<si32>) -> tensor<1xf32>",
+            '%x: tensor<?x3xf32, "N,*">, %i: tensor<2xsi32> | %a = ptir.exp %x : tensor<?x3xf32, "N,*">; '
+            '%r = ptir.take %a, %i : (tensor<?x3xf32, "N,*">, tensor<2xsi32>) -> tensor<2x3xf32>',
         ),
     ),
     Row(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from mind_dialect import ptir
 
 from ..building import Rule
-from . import casts, complex_parts, constants, contraction, elementwise, integers, pads, slices, structural
+from . import casts, complex_parts, constants, contraction, elementwise, integers, lookups, pads, slices, structural
 
 RULES: dict[type[ptir.PtirOp], tuple[Rule, ...]] = {
     ptir.NegOp: (elementwise.neg_neg,),
@@ -68,6 +68,7 @@ RULES: dict[type[ptir.PtirOp], tuple[Rule, ...]] = {
     ptir.PadOp: (structural.pad_nothing, slices.pad_of_pad),
     ptir.TileOp: (structural.tile_once,),
     ptir.DynamicSliceOp: (structural.dynamic_slice_everything, structural.dynamic_slice_known),
+    **dict.fromkeys((ptir.TakeOp, ptir.GatherOp), (lookups.lookup_of_elementwise,)),
     ptir.DynamicUpdateSliceOp: (structural.update_everything,),
     ptir.FloorOp: (elementwise.idempotent,),
     ptir.CeilOp: (elementwise.idempotent,),
