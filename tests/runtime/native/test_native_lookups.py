@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.ir import SSAValue
 
 pytest.importorskip("llvmlite")
 
@@ -15,7 +16,7 @@ from machines import RUNNABLE
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.op import value_of
-from mind_dialect.ptir.types import known_extents
+from mind_dialect.ptir.types import F32, SI32, known_extents, read_type
 from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE
 from mind_lowering.ptir_kernels.formats import array_dtype
 from ptir_forms import like, program, reduce
@@ -206,3 +207,74 @@ def test_a_search_in_a_loop() -> None:
     run = mind_runtime.compile(module, target="native")
     assert np.array_equal(run(table, x), np.searchsorted(table, x))
     assert len(run.explain()) == 2
+
+
+class Drawn:
+    """A random program dense in lookups, on values of a few shapes; its elementwise ops are exact."""
+
+    def __init__(self, seed: int):
+        self.rng = np.random.default_rng(seed)
+
+    def pick(self, values: Sequence[Any], of: Callable[[SSAValue], bool] = lambda _: True) -> Any:
+        found = [v for v in values if of(value_of(v))]
+        return found[self.rng.integers(len(found))] if found else None
+
+    def table(self, values: Sequence[Any]) -> Any:
+        """Something to look up in: a value, other views of one, parts of two, a number everywhere, places."""
+        x = self.pick(values, lambda v: read_type(v.type).dtype is F32)
+        extents = known_extents(value_of(x).type)
+        kind = self.rng.integers(7)
+        if kind == 0:
+            return ptir.TransposeOp(x, perm=tuple(reversed(range(len(extents)))))
+        if kind == 1:
+            return ptir.ReverseOp(x, axes=(len(extents) - 1,))
+        if kind == 2:
+            return ptir.ConcatOp(x, ptir.NegOp(x), axis=0)
+        if kind == 3:
+            return ptir.BroadcastToOp(x, result_shape=(2, *extents))
+        if kind == 4:
+            return like(x, 3)
+        return ptir.IotaOp(shape=extents, dtype=F32, axis=0) if kind == 5 else x
+
+    def step(self, values: list[Any]) -> Any:
+        i = self.pick(values, lambda v: read_type(v.type).dtype is SI32)
+        x = self.table(values)
+        extents = known_extents(value_of(x).type)
+        if self.rng.integers(2):
+            axis = int(self.rng.integers(len(extents)))
+            three = ptir.SliceOp(flat(i), starts=(0,), sizes=(3,))
+            line = ptir.ReshapeOp(three, new_shape=tuple(3 if a == axis else 1 for a in range(len(extents))))
+            spread = ptir.BroadcastToOp(line, result_shape=tuple(3 if a == axis else n for a, n in enumerate(extents)))
+            return ptir.GatherOp(x, wrapped(spread, extents[axis]), axis=axis)
+        if self.rng.integers(2):
+            return ptir.TakeOp(x, wrapped(i, extents[0]))
+        return ptir.TakeOp(flat(x), wrapped(i, int(np.prod(extents))))
+
+    def body(self, *arguments: Any) -> list[Any]:
+        values = list(arguments)
+        for _ in range(8):
+            made = self.step(values)
+            extents = known_extents(value_of(made).type)
+            if np.prod(extents) > 5000:
+                continue
+            if self.rng.integers(2):
+                made = ptir.MaximumOp(made, like(made, float(self.rng.integers(3))))
+            if self.rng.integers(3) == 0:
+                values.append(ptir.CastOp(made, dtype=SI32))
+            if self.rng.integers(4) == 0:
+                made = reduce(made, "max", int(self.rng.integers(len(extents))))
+            values.append(made)
+        return values[len(arguments) :] or values
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_drawn_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = program("f32[7] f32[5,6] si32[4] si32[2,5]", Drawn(seed).body)
+    rng = np.random.default_rng(seed)
+    floats = [rng.integers(-9, 9, s).astype(np.float32) for s in ((7,), (5, 6))]
+    given = [*floats, *(rng.integers(-50, 50, s, np.int32) for s in ((4,), (2, 5)))]
+    expected = mind_runtime.compile(module, target="numpy")(*given)
+    monkeypatch.setenv(CHECKS_VARIABLE, "1")
+    found = mind_runtime.compile(module, target="native")(*given)
+    pairs = zip(*([v] if isinstance(v, np.ndarray) else v for v in (found, expected)), strict=True)
+    assert all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
