@@ -19,6 +19,7 @@ from mind_passes.ptir.building import accumulator
 
 from ..launch.views import Ints
 from . import costs
+from .complex_parts import of_parts
 from .memory import Access, buffers_of
 from .nontemporal import passing
 from .slides import Clip
@@ -110,8 +111,10 @@ class Group(NativeStep):
         return {k for k, (a, b) in pairs if (a.base, a.strides, a.offset + 1) == (b.base, b.strides, b.offset)}
 
     def past(self) -> list[bool]:
-        """Return which results are written by non-temporal stores, when buffers have their places."""
-        return passing([*self.inputs.values(), *self.tables.values()], [v for _, v in self.outputs])
+        """Return which results are written by non-temporal stores, when buffers have their places; of joined ones the first."""
+        targets = [of_parts(v) if k in self.joined else v for k, (_, v) in enumerate(self.outputs) if k - 1 not in self.joined]
+        found = iter(passing([*self.inputs.values(), *self.tables.values()], targets))
+        return [k - 1 not in self.joined and next(found) for k in range(len(self.outputs))]
 
     def cost(self, host: TargetInfo) -> float:
         return costs.elementwise(host, self.shape, [*self.ops, *(op for op, _ in self.reductions)], self.views)

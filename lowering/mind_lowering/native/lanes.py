@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from mind_dialect.ptir.types import BF16, F16, F32, F64, I1, Kind, PtirDType
 
 from .ir import Function, float_text, suffix, vector
-from .target_info import TargetInfo
+from .target_info import LINE, TargetInfo
 
 
 def register(dtype: PtirDType) -> str:
@@ -198,8 +198,8 @@ class Lanes:
         type, f = stored(dtype), self.function
         value, of, align = self.to_memory(dtype, value), self.of(type), dtype.size
         if self.width == 1 or (stride == 1 and self.mask is None):
-            past = self.streamed and self.width * align in (16, 32, 64)
-            how = f"align {self.width * align}, !nontemporal !0" if past else f"align {align}"
+            past = self.streamed and self.width * align in (16, 32, 64, 128)  # the last one is two stores
+            how = f"align {min(self.width * align, LINE)}, !nontemporal !0" if past else f"align {align}"
             f.do(f"store {of} {value}, ptr {f.address(type, base, index)}, {how}")
             return
         mask = self.mask or self.number("i1", 1)

@@ -100,11 +100,15 @@ class Places:
         """Return the stride of a spot along the lanes."""
         return 0 if self.along is None else spot.strides[self.along]
 
-    def is_in_lines(self, spot: Spot) -> bool:
-        """Return whether every run along the lanes begins at a line of memory, if the first one does, and vectors help there."""
+    def is_in_lines(self, spot: Spot, stride: int = 1) -> bool:
+        """
+        Return whether every run along the lanes begins at a line of memory, if the first one does, and vectors help there.
+
+        `stride` is that of the lanes: 2 for the real parts of complex numbers, which are written with the imaginary ones.
+        """
         size = spot.view.dtype.size
         others = [s for i, s in enumerate(spot.strides) if i != self.along]
-        return self.stride(spot) == 1 and self.width * size in (16, 32, 64) and not any(s * size % LINE for s in others)
+        return self.stride(spot) == stride and self.width * size in (16, 32, 64) and not any(s * size % LINE for s in others)
 
     def place(self, spot: Spot, at: Indexes) -> Place:
         """Return the place of a spot at some indices."""
@@ -241,4 +245,5 @@ class Places:
         pair = ", ".join(f"{lanes.type(dtype)} {value}" for value in values)
         both = lanes.op(f"shufflevector {pair}, <{2 * width} x i32> <{order}>")
         wide = Lanes(self.f, self.host, 2 * width, ones(2 * width, count) if count else None, counted=count)
+        wide.streamed = lanes.streamed
         wide.store(dtype, both, first.text, self.f.mul(index, 2), 1)
