@@ -36,16 +36,12 @@ from ..building import axes_of_reduction, constant, in_place_of, insert_new, onl
 from ..dead_ops import replace_values
 from ..propagate_layouts import is_elementwise, rebuilt
 from .attention import STEPS, match, towards_scores
-from .matching import OpT, is_float, made_by
+from .matching import MismatchError, OpT, is_float, made_by
 
 Axes = tuple[int | None, ...]
 """For each axis of one value, the axis of another that is the same; None for an extent of 1, and where there is repetition."""
 Shape = tuple[int, ...]
 SIDES = {"lhs": "rhs", "rhs": "lhs"}
-
-
-class OtherError(Exception):
-    """Something is no attention, or one that is not framed."""
 
 
 def frame(root: Operation) -> bool:
@@ -67,7 +63,7 @@ def _framed(op: DotGeneralOp) -> tuple[SSAValue, PtirOp] | None:
         attention = _Attention(op, side)
         try:
             return attention.framed()
-        except OtherError:
+        except MismatchError:
             for made in attention.made:
                 made.drop_all_references()  # what it used has one use less again
     return None
@@ -75,7 +71,7 @@ def _framed(op: DotGeneralOp) -> tuple[SSAValue, PtirOp] | None:
 
 def _require(condition: object) -> None:
     if not condition:
-        raise OtherError
+        raise MismatchError
 
 
 def _shape(value: SSAValue) -> Shape:
@@ -98,7 +94,7 @@ class _Attention:
     """The new ops."""
 
     def framed(self) -> tuple[SSAValue, PtirOp]:
-        """Return what the attention gives, and the end of new ops; OtherError if this is no attention."""
+        """Return what the attention gives, and the end of new ops; MismatchError if this is no attention."""
         root, values = self.root, self.root.values()
         _require(len(values["contract_lhs"]) == 1)
         weights = root.lhs if self.side == "lhs" else root.rhs
