@@ -42,7 +42,7 @@ class ForwardAttention:
 
 
 def forward_of(root: DotGeneralOp) -> ForwardAttention | None:
-    """The attention that ends in `root` and whose weights have other uses; MismatchError if it lacks sizes or is in f16 or bf16."""
+    """The attention that ends in `root` and whose weights have other uses; MismatchError if it lacks sizes, f32 or f64."""
     found = attention.match(root)
     if found is None or found.is_closed():
         return None
