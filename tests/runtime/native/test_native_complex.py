@@ -203,3 +203,31 @@ def test_constants() -> None:
     for literal in (table, fill):
         checked(lambda a, literal=literal: ptir.MulOp(a, ptir.ConstantOp(literal)), numbers(3))
         checked(lambda a, literal=literal: [ptir.NegOp(a), ptir.ConstantOp(literal)], numbers(3))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_drawn_programs(seed: int) -> None:
+    """Chains of functions, products and moves, whose results are those of NumPy on whole numbers."""
+    drawn = np.random.default_rng(seed)
+    shape = tuple(int(n) for n in drawn.integers(1, 9, drawn.integers(1, 4)))
+
+    def body(*arguments: Any) -> list[Any]:
+        values = list(arguments)
+        for _ in range(8):
+            x, y = (values[i] for i in drawn.integers(0, len(values), 2))
+            kind = drawn.integers(0, 4)
+            if kind < 2:
+                values.append(FUNCTIONS[drawn.integers(0, len(FUNCTIONS))](ptir.MulOp(x, ptir.ConjOp(y))))
+            elif kind == 2:
+                values.append((ptir.AddOp, ptir.SubOp, ptir.MulOp)[drawn.integers(0, 3)](x, y))
+            else:
+                values.append(ptir.ReverseOp(ptir.TanhOp(x), axes=[0]))
+        return [v.result for v in values[-3:]]
+
+    arrays = [numbers(*shape, bits=64) for _ in range(2)]
+    module = program(types(*arrays), body)
+    native = mind_runtime.compile(module, target="native")
+    assert " 0 ops on NumPy" in native.explain()[0]
+    for found, wanted in zip(native(*arrays), mind_runtime.compile(module)(*arrays), strict=True):
+        known = np.isfinite(wanted) & (np.abs(wanted) < 1e100)
+        np.testing.assert_allclose(found[known], wanted[known], rtol=1e-7, atol=1e-7)
