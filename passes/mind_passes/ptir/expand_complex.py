@@ -6,7 +6,8 @@ Complex numbers as their parts, for targets whose kernels compute real ones.
 
 Each op reads the parts of its operands and joins those of its result, so that between two such ops nothing is joined. Ops that
 stay (Fourier transforms, loops, calls, functions without a rule) read and give whole numbers. Numbers are those of the
-kernels of the `numpy` target, but for the last digits of functions and of sums of products.
+kernels of the `numpy` target, but for the last digits of functions and of sums of products, and where those kernels overflow
+or lose digits on the way to a finite number.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ EXPANSIONS: Mapping[type[PtirOp], Callable[..., Parts | Value]] = {
 }
 """The rules: results of ops on complex numbers from the parts of their operands."""
 
-_POWER = "powers by integers are products, which numbers decide, and others lose digits by logarithms"
+_POWER = "whole exponents, which only the data show, multiply numbers, and a logarithm loses digits of others"
 _PRODUCTS = "products of several numbers, of reductions too, and convolutions are rare"
 _WHOLE = "it takes numbers as they lie in memory"
 LEFT: Mapping[type[PtirOp], str] = {
