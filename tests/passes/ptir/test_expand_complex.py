@@ -111,7 +111,7 @@ def test_functions_at_their_edges(op: Any, precision: str) -> None:
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("op", WIDE, ids=lambda op: op.name)
 def test_finite_numbers_have_the_values_of_wider_ones(op: Any, precision: str) -> None:
-    """Parts are within 4 units of the last place of the magnitude, zeros have their signs, and finite values do not overflow."""
+    """Parts are within 6 units of the last place of the magnitude, zeros have their signs, and finite values do not overflow."""
     wide = {"f4": np.complex128, "f8": np.clongdouble}[precision]
     if np.finfo(wide).nmant <= np.finfo(precision).nmant:
         pytest.skip("no wider numbers on this machine")
@@ -121,7 +121,7 @@ def test_finite_numbers_have_the_values_of_wider_ones(op: Any, precision: str) -
         wanted = WIDE[op](z.astype(wide))
         size = np.maximum(np.abs(wanted), np.finfo(precision).tiny)
         for x, y in zip(parts(found), parts(wanted), strict=True):
-            close = np.isfinite(x) & (np.abs(x - y) <= 4 * np.finfo(precision).eps * size)
+            close = np.isfinite(x) & (np.abs(x - y) <= 6 * np.finfo(precision).eps * size)
             same = ((x == y.astype(precision)) | close) & ((y != 0) | (op is ptir.LogisticOp) | (np.signbit(x) == np.signbit(y)))
             assert same.all(), (z[~same][:5], x[~same][:5], y[~same][:5])
     half = len(z) // 2
