@@ -37,7 +37,7 @@ from mind_translate.stablehlo import read_stablehlo
 from mind_translate.stablehlo.control import CUSTOM_DERIVATIVE, LOGISTIC, RULE_ATTRIBUTE, STOP_GRADIENT
 
 from .jax_substitutes import WITH_BODIES, substitute
-from .jax_traces import Derivative, described, innermost, passed, trace_of, with_captured
+from .jax_traces import Derivative, described, innermost, passed, reads_all, trace_of, with_captured
 
 MOST_ORDERS = 3
 """So often a function with a custom rule can be differentiated."""
@@ -82,13 +82,15 @@ class Rules:
 
     def read(self, function: Any, types: Sequence[Any]) -> ModuleOp:
         """The module of a function of JAX for arguments of these types; the calls in it state the rules of what they call."""
-        traced = (function if hasattr(function, "trace") else self.jax.jit(function, keep_unused=True)).trace(*types)
+        is_jitted = hasattr(function, "trace")
+        traced = (function if is_jitted else self.jax.jit(function, keep_unused=True)).trace(*types)
         marked = self.marked(traced.jaxpr)
         name, types_of_arrays = getattr(function, "__name__", "<jax>"), marked.in_avals
-        if marked is traced.jaxpr:
+        # JAX drops arguments that a jitted function does not read.
+        if marked is traced.jaxpr and (not is_jitted or reads_all(self.jax.extend.core, marked.jaxpr)):
             module = read_stablehlo(traced.lower().as_text(debug_info=True), name)
             if len(_entry(module).body.block.args) == len(types_of_arrays):
-                return module  # else the function was jitted, and JAX has dropped arguments that it does not read
+                return module  # else what it calls does not read them
         run = self.jax.extend.core.jaxpr_as_fun(marked)
 
         @wraps(function)

@@ -90,3 +90,12 @@ def innermost(closed: Any) -> Any:
             break
         closed = only.params["jaxpr"]
     return closed
+
+
+def reads_all(core: Any, jaxpr: Any) -> bool:
+    """Return whether results or effects of a trace depend on each of its arguments; what its equations call is not looked at."""
+    read = {v for v in jaxpr.outvars if not isinstance(v, core.Literal)}
+    for equation in reversed(jaxpr.eqns):
+        if equation.effects or not read.isdisjoint(equation.outvars):
+            read.update(v for v in equation.invars if not isinstance(v, core.Literal))
+    return read.issuperset(jaxpr.invars)

@@ -86,10 +86,7 @@ class Lowering:
         try:
             for step in found:
                 self.origin = step.op
-                try:
-                    self.step(step)
-                except MindError as e:
-                    raise e if e.op is not None else e.at(step.op, step.op.place()) from None
+                self.step(step)
             return self.of(ending.operands)
         finally:
             for step in found:
@@ -112,12 +109,15 @@ class Lowering:
         return found
 
     def step(self, step: IdiomStep) -> None:
-        """Append what one op is."""
+        """Append what one op is; errors name it."""
         lower = self.control.get(type(step.op))
-        if lower is None:
-            self.lower_call(step)
-        else:
-            lower(self, step.op)
+        try:
+            if lower is None:
+                self.lower_call(step)
+            else:
+                lower(self, step.op)
+        except MindError as e:
+            raise e if e.op is not None else e.at(step.op, step.op.place()) from None
 
     def lower_call(self, step: IdiomStep) -> None:
         """Append the call of a kernel."""

@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 
 import mind_array as ma
+from complex_numbers import edges, finite
+from mind_array.calls import call
 from mind_array.ptir import WITHOUT_FUNCTION
 from mind_array.rows.reductions import _SEARCH_LIMIT
+from mind_array.rows.trigonometry import TARGETS
 from mind_dialect.errors import MindError
 from mind_dialect.ptir import OPS_BY_OPCODE, LayerNormOp
 from mind_lowering.ptir_optimize import optimize
+from mind_runtime import compile
 
 RNG = np.random.default_rng(0)
 X, Y, Z = (RNG.standard_normal(s) for s in ((2, 5, 4), (2, 6, 4), (2, 6, 3)))
@@ -311,3 +315,31 @@ def test_the_sign_of_zeros_is_a_positive_zero() -> None:
     for found in (ma.sign(x), ma.jit(ma.sign, target="native")(x)):
         np.testing.assert_array_equal(found, np.sign(x))
         np.testing.assert_array_equal(np.signbit(np.asarray(found)[:2]), [False, False])
+
+
+@pytest.mark.parametrize("precision", ["f4", "f8"])
+@pytest.mark.parametrize("name", ["sinh", "cosh", "tan"])
+def test_hyperbolic_functions_of_complex_numbers(name: str, precision: str) -> None:
+    """They are those of NumPy at all edges, but for the sign of a zero where the real part is NaN, and native kernels."""
+    z = np.concatenate([edges(precision), finite(precision)])
+    with np.errstate(all="ignore"):
+        found, wanted = np.asarray(getattr(ma, name)(z)), getattr(np, name)(z)
+        close = np.abs(found - wanted) <= 4 * np.finfo(precision).eps * np.abs(wanted)
+    for x, y in ((found.real, wanted.real), (found.imag, wanted.imag)):
+        same = ((x == y) & (np.signbit(x) == np.signbit(y))) | (np.isnan(x) & np.isnan(y)) | (np.isnan(z.real) & (x == y))
+        assert (same | close).all(), z[~(same | close)][:5]
+    module = ma.trace(getattr(ma, name), ma.spec(z.shape, z.dtype))
+    assert " 0 ops on NumPy" in compile(module, target="native").explain()[0]
+
+
+def test_saved_programs_may_call_hyperbolic_functions() -> None:
+    """Version 0.1.0 had custom calls for those of complex numbers."""
+    z = X[0] + 1j * X[1]
+    for name in ("sinh", "cosh", "tan"):
+
+        def saved(x: Any, name: str = name) -> Any:
+            return call(TARGETS[name], (x,), [(x.dtype, x.shape)])
+
+        np.testing.assert_array_equal(ma.jit(saved)(z), getattr(np, name)(z))
+        ours = ma.jvp(getattr(ma, name), (ma.asarray(z),), (ma.ones(z.shape, ma.complex128),))
+        np.testing.assert_allclose(ma.jvp(saved, (ma.asarray(z),), (ma.ones(z.shape, ma.complex128),))[1], ours[1])

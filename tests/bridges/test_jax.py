@@ -163,6 +163,29 @@ def test_jitted_functions_keep_the_inputs_that_they_do_not_read() -> None:
     same(compile(from_jax(jnp.isfinite, np.arange(3)[:2].astype(np.int32)))(np.zeros(2, np.int32)), np.ones(2, bool))
 
 
+@pytest.mark.parametrize(
+    ("f", "lowerings"),
+    [
+        (lambda x, y: 2 * x, 1),
+        (lambda x, y: (jnp.sin(y), 2 * x)[1], 1),
+        (lambda x, y: jax.jit(lambda a, b: (jnp.sin(b), 2 * a)[1])(x, y), 2),
+    ],
+    ids=["not read", "read for nothing", "not read by a callee"],
+)
+def test_inputs_that_are_not_read_do_not_lower_twice(f: Any, lowerings: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But where only a function that is called shows it."""
+    lower, calls = jax.stages.Traced.lower, list[Any]()
+
+    def counted(self: Any, *arguments: Any, **options: Any) -> Any:
+        calls.append(self)
+        return lower(self, *arguments, **options)
+
+    monkeypatch.setattr(jax.stages.Traced, "lower", counted)
+    module = from_jax(jax.jit(f), X, B)
+    assert len(calls) == lowerings
+    same(compile(module)(X, B), 2 * X)
+
+
 def test_static_arguments_shift_no_names() -> None:
     def scaled(x: Any, n: int, y: Any, p: Any) -> Any:
         return jnp.sum(jax.nn.relu(x)) * n + jnp.sum(y) + jnp.sum(p["a"] ** 2)

@@ -12,7 +12,7 @@ from ..operands import array_of, floats_of, promoted, static_size
 from ..table import SMOOTH, row
 from . import elementwise as e
 from .contraction import matmul, tensordot, vecdot
-from .creation import full, iota, linspace, ones, zeros
+from .creation import full, iota, ones, zeros
 from .indexing import take
 from .manipulation import concat, expand_dims, flip, pad, ravel, reshape, stack
 from .mathematics import pow_
@@ -20,6 +20,7 @@ from .nn import conv
 from .parts import conj
 from .pseudo_inverse import pinv
 from .reductions import sum_
+from .sequences import linspace
 
 # Products
 

@@ -16,7 +16,7 @@ from ..table import PIECEWISE, SMOOTH, row
 from ..trace import TracedArray
 from . import elementwise as e
 from .contraction import matmul
-from .creation import asarray, linspace, ones_like
+from .creation import asarray, ones_like
 from .indexing import diagonal_of, segment_sum, take, take_along_axis
 from .manipulation import along, concat, expand_dims, moveaxis, ravel, reshape, reshaped, squeeze, transposed
 from .mathematics import remainder, where
@@ -39,6 +39,7 @@ from .reductions import (
     sort,
     sum_,
 )
+from .sequences import linspace
 
 # Running sums and products
 

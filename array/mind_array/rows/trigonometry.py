@@ -1,4 +1,4 @@
-"""Trigonometric and hyperbolic functions and their inverses: compositions for real numbers, custom calls for the others."""
+"""Trigonometric and hyperbolic functions: compositions; inverses of those of complex numbers are custom calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .parts import abs_, copysign, from_parts, is_complex, isfinite, isinf, isna
 
 _NAMES = {
     **{"acos": "arccos", "asin": "arcsin", "atan": "arctan", "acosh": "arccosh", "asinh": "arcsinh", "atanh": "arctanh"},
-    **{"sinh": "sinh", "cosh": "cosh", "tan": "tan"},
+    **{"sinh": "sinh", "cosh": "cosh", "tan": "tan"},  # in programs that were saved by version 0.1
 }
 TARGETS = {ours: define_numpy(ours, theirs) for ours, theirs in _NAMES.items()}
 _COMPLEX = "of complex numbers alone: PTIR has no op for them"
@@ -128,36 +128,47 @@ def _real_or_host(name: str, x: Any, real_form: Callable[[Array], Array]) -> Arr
     return _host(name, array) if is_complex(array) else real_form(array)
 
 
-@row("sinh", category="floating", derivative=SMOOTH, call=_COMPLEX)
+def times_i(x: Array) -> Array:
+    """Return `i x`."""
+    a, b = parts_of(x)
+    return from_parts(e.negative(b), a)
+
+
+def _times_minus_i(x: Array) -> Array:
+    """Return `-i x`."""
+    a, b = parts_of(x)
+    return from_parts(b, e.negative(a))
+
+
+@row("sinh", category="floating", derivative=SMOOTH)
 def sinh(x: Any, /) -> Array:
-    """Return the hyperbolic sine."""
+    """Return the hyperbolic sine: of complex numbers `-i sin(i x)`."""
+    array = one("sinh", "floating", x)
+    if is_complex(array):
+        return _times_minus_i(e.sin(times_i(array)))
+    magnitude = abs_(array)
+    near = expm1(magnitude)
+    half = e.exp(e.multiply(magnitude, 0.5))
+    small = e.multiply(e.add(near, e.divide(near, e.add(near, 1.0))), 0.5)
+    return _signed(select(e.less(magnitude, like(20.0, array)), small, e.multiply(e.multiply(half, 0.5), half)), array)
 
-    def form(array: Array) -> Array:
-        magnitude = abs_(array)
-        near = expm1(magnitude)
-        half = e.exp(e.multiply(magnitude, 0.5))
-        small = e.multiply(e.add(near, e.divide(near, e.add(near, 1.0))), 0.5)
-        return _signed(select(e.less(magnitude, like(20.0, array)), small, e.multiply(e.multiply(half, 0.5), half)), array)
 
-    return _real_or_host("sinh", x, form)
-
-
-@row("cosh", category="floating", derivative=SMOOTH, call=_COMPLEX)
+@row("cosh", category="floating", derivative=SMOOTH)
 def cosh(x: Any, /) -> Array:
-    """Return the hyperbolic cosine."""
+    """Return the hyperbolic cosine: of complex numbers `cos(i x)`."""
+    array = one("cosh", "floating", x)
+    if is_complex(array):
+        return e.cos(times_i(array))
+    half = e.exp(e.multiply(abs_(array), 0.5))
+    large = e.multiply(e.multiply(half, 0.5), half)
+    return e.add(large, e.divide(like(0.5, array), e.multiply(half, half)))
 
-    def form(array: Array) -> Array:
-        half = e.exp(e.multiply(abs_(array), 0.5))
-        large = e.multiply(e.multiply(half, 0.5), half)
-        return e.add(large, e.divide(like(0.5, array), e.multiply(half, half)))
 
-    return _real_or_host("cosh", x, form)
-
-
-@row("tan", category="floating", derivative=SMOOTH, domain=(-1.0, 1.0), call=_COMPLEX)
+@row("tan", category="floating", derivative=SMOOTH, domain=(-1.0, 1.0))
 def tan(x: Any, /) -> Array:
-    """Return the tangent, of radians."""
-    return _real_or_host("tan", x, lambda array: e.divide(e.sin(array), e.cos(array)))
+    """Return the tangent, of radians: of complex numbers `-i tanh(i x)`."""
+    array = one("tan", "floating", x)
+    return _times_minus_i(emit(ptir.TanhOp, times_i(array))) if is_complex(array) else e.divide(e.sin(array), e.cos(array))
 
 
 @row("arcsinh", category="floating", derivative=SMOOTH, domain=(0.5, 2.0), call=_COMPLEX)

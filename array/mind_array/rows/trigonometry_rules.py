@@ -8,7 +8,7 @@ from ..array import Array
 from ..call_rules import differentiate_call
 from . import elementwise as e
 from .parts import from_parts, parts_of, square
-from .trigonometry import TARGETS, cosh, sinh
+from .trigonometry import TARGETS, cosh, sinh, times_i
 
 Derivative = Callable[[Array, Array], Array]
 """From the number and the value of the function there."""
@@ -25,19 +25,13 @@ def _of_roots(x: Array, below: bool = False) -> Array:
     return e.reciprocal(e.multiply(e.sqrt(first), e.sqrt(from_parts(e.add(a, 1.0), b))))
 
 
-def _turned(x: Array) -> Array:
-    """Return `i x`."""
-    a, b = parts_of(x)
-    return from_parts(e.negative(b), a)
-
-
 _DERIVATIVES: dict[str, Derivative] = {
     "sinh": lambda x, y: cosh(x),
     "cosh": lambda x, y: sinh(x),
     "tan": lambda x, y: e.add(square(y), 1.0),
     "asin": lambda x, y: _of_roots(x),
     "acos": lambda x, y: e.negative(_of_roots(x)),
-    "asinh": lambda x, y: _of_roots(_turned(x)),
+    "asinh": lambda x, y: _of_roots(times_i(x)),
     "acosh": lambda x, y: _of_roots(x, below=True),
     "atan": lambda x, y: e.reciprocal(e.add(square(x), 1.0)),
     "atanh": lambda x, y: e.reciprocal(e.subtract(1.0, square(x))),

@@ -20,8 +20,9 @@ from ..dtypes import bool_, int64, kind_of
 from ..faults import fault, translated
 from ..operands import array_of, cast, static_size
 from ..places import function_place
-from ..rows.creation import arange, iota
+from ..rows.creation import iota
 from ..rows.manipulation import flip
+from ..rows.sequences import arange
 from ..staging import concretely, result_array
 from ..trace import ACTIVE, Trace, TracedArray
 from .regions import RegionBody, differ, joint_captures, may_follow, region_body

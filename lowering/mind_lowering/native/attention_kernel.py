@@ -78,8 +78,7 @@ class _AttentionBody:
         self.kept = self.room(span * self.sums.partial.strides[-2], "sums") if self.sums.partial is not None else ""
         self.tables = [self.table(self.scores, self.bases[3:-1]), self.table(self.sums, ["", self.bases[-1]])]
         blocks = -(-self.scores.rows // span)
-
-        def unit(u: str, /, *values: str) -> None:
+        for u in f.each("%begin", "%end", hint="unit"):
             *batch, number = unflattened(f, u, [*self.scores.batch, blocks])
             flat = "0" if not batch else f.op(f"udiv i64 {u}, {blocks}", "batch") if blocks > 1 else u
             row, first = f.mul(number, span), f.mul(number, step.tiles)
@@ -87,8 +86,6 @@ class _AttentionBody:
             count = f.least(f.op(f"sub nsw i64 {self.scores.rows}, {row}", "left"), str(span))
             ends = f.op(f"icmp eq i64 {number}, {blocks - 1}", "last") if self.rest else ""
             self.unit(_Block(batch, flat, row, count, first, last, ends))
-
-        f.loop("%begin", "%end", 1, unit, hint="unit")
         units = blocks
         for n in self.scores.batch:
             units *= n
@@ -134,12 +131,9 @@ class _AttentionBody:
     def begin(self, block: _Block) -> None:
         """Nothing is summed yet, and nothing is less than the greatest score so far."""
         f, one = self.f, Lanes(self.f, self.host, 1)
-
-        def row(r: str, /, *values: str) -> None:
+        for r in f.each("0", block.count, hint="row"):
             for place, value in zip(self.state, (0.0, float("-inf")), strict=True):
                 one.store(self.total, one.constant(self.total, value), place, r, 1)
-
-        f.loop("0", block.count, 1, row, hint="row")
 
     def each_block(self, block: _Block, body: Callable[[str, int], None]) -> None:
         """`body(first, count)` for each block of keys; for those that a causal mask hides only where they have weights."""
@@ -147,11 +141,9 @@ class _AttentionBody:
         full, rest = divmod(keys, size)
         end = str(full * size)
 
-        def some(k: str, /, *values: str) -> None:
-            body(k, size)
-
-        def others(k: str) -> None:
-            f.loop(k, end, size, some, hint="k")
+        def others(first: str) -> None:
+            for k in f.each(first, end, size, hint="k"):
+                body(k, size)
             if rest:
                 body(end, rest)
 
@@ -160,7 +152,8 @@ class _AttentionBody:
             return
         seen = f.greatest(f.add(f.add(block.row, block.count), str(self.step.bounds.past - 1)), "0")
         stop = f.mul(f.op(f"udiv i64 {f.add(seen, str(size - 1))}, {size}", "blocks"), size)
-        f.loop("0", f.least(stop, end), size, some, hint="k")
+        for k in f.each("0", f.least(stop, end), size, hint="k"):
+            body(k, size)
         inside = f.op(f"icmp sgt i64 {stop}, {end}", "inside")
         goes_on = f.op(f"or i1 {inside}, {self.has_hidden_weights(block, self.step.bounds)}", "on")
         f.when(goes_on, lambda: others(f.least(stop, end)))
@@ -191,12 +184,13 @@ class _AttentionBody:
         q = f.address(stored(scores.lhs.dtype), self.bases[0], index_of(f, scores.lhs, [*block.batch, block.row, "0"]))
         source = TileOperand(scores.lhs.dtype, scores.lhs.strides[-2], scores.lhs.strides[-1])
 
-        def panel(p: str, /, *values: str) -> None:
+        def panel(p: str) -> None:
             b = self.copy(scores, self.bases[1], block.batch, p, "0")
             by_panel(f, scores, p, lambda columns: self.run(0, block, (q, source), (b, f.mul(p, wide)), columns, ""))
 
         first = f.op(f"udiv i64 {k}, {wide}", "panel") if k != "0" else "0"
-        f.loop(first, f.add(first, str(-(-count // wide))), 1, panel, hint="panel")
+        for p in f.each(first, f.add(first, str(-(-count // wide))), hint="panel"):
+            panel(p)
         room = f"ptr {self.p}, ptr {self.state[0]}, ptr {self.state[1]}, ptr {self.kept or 'null'}"
         f.do(f"call void @{self.softmax(count)}({room}, i64 {block.count})")
         at = k
@@ -209,12 +203,13 @@ class _AttentionBody:
         f, sums = self.f, self.sums
         source, at = TileOperand(self.total, self.step.apart, 1), f", i64 {count}, i64 {place}" if sums.blocks > 1 else ""
 
-        def panel(p: str, /, *values: str) -> None:
+        def panel(p: str) -> None:
             b = self.copy(sums, self.bases[2], block.batch, p, k)
             column = f.mul(p, sums.cut.columns)
             by_panel(f, sums, p, lambda columns: self.run(1, block, (self.p, source), (b, column), columns, at))
 
-        f.loop("0", str(sums.panels), 1, panel, hint="panel")
+        for p in f.each("0", str(sums.panels), hint="panel"):
+            panel(p)
 
     def copy(self, product: EmittedProduct, base: str, batch: Sequence[str], panel: str, k: str) -> str:
         """Return the address of a panel of a copied operand, from a step on."""
@@ -238,7 +233,8 @@ class _AttentionBody:
             place = f"ptr {self.tables[which]}, ptr {from_}, ptr {b}, i64 {block.flat}, i64 {row}, i64 {column}"
             f.do(f"call void @{name}({place}{at})")
 
-        f.loop(block.first, block.last, 1, lambda t, *_: call(t, self.tall), hint="tile")
+        for t in f.each(block.first, block.last, hint="tile"):
+            call(t, self.tall)
         if block.ends:
             f.when(block.ends, lambda: call(str(self.full), self.rest))
 
@@ -264,7 +260,8 @@ def _rows(module: LlvmModule, host: TargetInfo, step: AttentionStep, count: int)
     f = module.function(module.unique(f"weights.{count}"), "void", parameters)
     f.notes.append(f"{step.name}: softmax of rows of {count}")
     row = _Row(f, host, step, count)
-    f.loop("0", "%rows", 1, lambda r, *_: row.emit(r), hint="row")
+    for r in f.each("0", "%rows", hint="row"):
+        row.emit(r)
     f.ret()
     return f.name
 

@@ -48,7 +48,8 @@ from .loop_results import MOST_CALLS
 from .lowered import Entry, Foreign, Native, Note, Packing, Reading
 from .matrices import Factorization, emit_factorization
 from .outlining import outlined, shown
-from .plan import TITLE, PlannedFunction, PlannedKernel
+from .plan import TITLE, PlannedKernel
+from .planned_function import PlannedFunction
 from .private_scatters import emit_private_scatter
 from .products.blocked_dot import emit_blocked
 from .products.dot import emit_dots

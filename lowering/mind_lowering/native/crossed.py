@@ -67,29 +67,21 @@ class CrossedNest(Nest):
             else:
                 run(rest or whole)
 
-        def unit(u: str, /, *values: str) -> None:
+        for u in f.each("%begin", "%end", hint="unit"):
             *indices, number, piece = unflattened(f, u, extents)
             at, first = dict(zip(self.crossing.kept, indices, strict=True)), f.mul(number, block)
             if block == 1:
                 strip(first, at, piece)
-                return
-
-            def iteration(number: str, /, *values: str) -> None:
+                continue
+            for number in f.each(first, f.least(f.add(first, str(block)), str(self.crossing.strips)), hint="strip"):
                 strip(number, at, piece)
-
-            f.loop(first, f.least(f.add(first, str(block)), str(self.crossing.strips)), 1, iteration, hint="strip")
-
-        f.loop("%begin", "%end", 1, unit, hint="unit")
 
     def strip_of(self, at: Indexes, index: str, every: list[Lanes], piece: str) -> None:
         """Emit the loop over a part of the indices across, for some vectors of results from `index` on."""
         f, n, width = self.f, self.crossing.axes[self.crossing.across].extent, self.width
         full, rest, low = n - n % width, n % width, f.mul(piece, self.crossing.chunk)
-
-        def whole(j: str, /, *values: str) -> None:
+        for j in f.each(low, f.least(f.add(low, str(self.crossing.chunk)), str(full)), width, hint="j"):
             self.squares(at, index, every, j, width)
-
-        f.loop(low, f.least(f.add(low, str(self.crossing.chunk)), str(full)), width, whole, hint="j")
         if rest and self.crossing.pieces > 1:
             is_last = f.op(f"icmp eq i64 {piece}, {self.crossing.pieces - 1}", "last")
             f.when(is_last, lambda: self.squares(at, index, every, str(full), rest))
@@ -112,16 +104,13 @@ class CrossedNest(Nest):
             for v, square in enumerate(each):
                 for u, column in enumerate(square[:count]):
                     self.f.do(f"store {of} {column}, ptr {self.f.address(of, room, str(u * self.crossing.unroll + v))}")
-
-        def iteration(u: str, /, *values: str) -> None:
+        for i in self.f.each("0", str(count), hint="u"):
             found: list[list[str]] = []
             for room, k in zip(self.rooms, self.crossing.crossed, strict=True):
-                of, base = self.lanes().of(moved(self.inputs[k].view.dtype)), self.f.mul(u, self.crossing.unroll)
+                of, base = self.lanes().of(moved(self.inputs[k].view.dtype)), self.f.mul(i, self.crossing.unroll)
                 places = [self.f.address(of, room, self.f.add(base, str(v))) for v in range(len(every))]
                 found.append([self.f.op(f"load {of}, ptr {p}", "column") for p in places])
-            self.column(at, starts, every, self.f.add(j, u), found)
-
-        self.f.loop("0", str(count), 1, iteration, hint="u")
+            self.column(at, starts, every, self.f.add(j, i), found)
 
     def columns_of(self, k: int, at: Indexes, start: str, lanes: Lanes, j: str, count: int) -> list[str]:
         """Return the columns of a square of operand `k`, read along its lines."""

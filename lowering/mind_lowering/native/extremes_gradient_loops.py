@@ -53,13 +53,14 @@ class _Band(Places):
 
         def loops(streamed: bool) -> None:
             self.streamed = streamed
-            f.loop("%begin", "%end", 1, self.unit, hint="unit")
+            for u in f.each("%begin", "%end", hint="unit"):
+                self.unit(u)
 
         twice(f, [self.out.base] if step.past() and self.is_in_lines(self.out) else [], loops)
         f.ret("0")
         return prod(step.grid)
 
-    def unit(self, u: str, /, *values: str) -> None:
+    def unit(self, u: str) -> None:
         """Emit the walk along one band."""
         f, step, overlap = self.f, self.step, self.overlaps[self.walk]
         *outer, band = unflattened(f, u, step.grid)
@@ -67,14 +68,16 @@ class _Band(Places):
         blocks = overlap.blocks
         begin = f.add(f.mul(band, step.rows), str(blocks.start))
         end = f.least(f.add(begin, str(step.rows)), str(blocks.stop))
-        f.loop("0", str(overlap.meeting), 1, self.blank, hint="slot")
+        for s in f.each("0", str(overlap.meeting), hint="slot"):
+            self.blank(s)
 
-        def row(a: str, /, *values: str) -> None:
+        def row(a: str) -> None:
             slot = self.slot(a, 0)
             f.choose(self.is_in(a, range(overlap.slide.places)), lambda: self.window_row(a, slot), lambda: self.blank(slot))
             f.when(f.op(f"icmp sge i64 {a}, {begin}", "own"), lambda: self.element_rows(a))
 
-        f.loop(f.add(begin, str(1 - overlap.meeting)), end, 1, row, hint="row")
+        for a in f.each(f.add(begin, str(1 - overlap.meeting)), end, hint="row"):
+            row(a)
 
     # Positions
 
@@ -110,38 +113,29 @@ class _Band(Places):
                 body(at, holds)
                 return
             for low, high, value in runs[i]:
-
-                def inside(index: str, /, *values: str, value: Any = value) -> None:
+                for index in self.f.each(str(low), str(high)):
                     loops(i + 1, {**at, i: index}, {**holds, i: value})
-
-                self.f.loop(str(low), str(high), 1, inside)
 
         loops(self.walk + 1, {}, {})
 
     def vectors(self, body: Callable[[str, Lanes], None]) -> None:
         """Emit the loop along the last axis: `body(index, lanes)` for each vector."""
         full = self.extent - self.extent % self.width
-
-        def iteration(index: str, /, *values: str) -> None:
+        for index in self.f.each("0", str(full), self.width, hint="x"):
             body(index, self.lanes())
-
-        self.f.loop("0", str(full), self.width, iteration, hint="x")
         if full < self.extent:
             body(str(full), self.lanes(self.extent - full))
 
     # Windows
 
-    def blank(self, slot: str, /, *values: str) -> None:
+    def blank(self, slot: str) -> None:
         """Emit a row of windows that do not exist: no element equals their results."""
         f, whole = self.f, Lanes(self.f, self.host, self.width)
         first, count = f.mul(slot, self.kept_strides[self.walk]), prod(self.kept_shape[1:])
 
         result, share = (whole.constant(self.step.total, value) for value in (float("nan"), 0.0))
-
-        def iteration(index: str, /, *values: str) -> None:
+        for index in f.each("0", str(count), self.width, hint="x"):
             self.keep(whole, f.add(first, index), result, share)
-
-        f.loop("0", str(count), self.width, iteration, hint="x")
 
     def keep(self, lanes: Lanes, index: str, result: str, share: str) -> None:
         """Emit stores of results and shares of some windows."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Protocol
 
@@ -223,21 +223,35 @@ class Function:
 
     # Control
 
+    def each(self, low: str, high: str, step: int = 1, hint: str = "i") -> Iterator[str]:
+        """
+        Put `for (i = low; i < high; i += step)` around what a `for` statement over this emits, without a `break` or `return`.
+
+        No iteration or one iteration are known where the bounds are numbers.
+        """
+        return self._iterations(low, high, step, (), [], hint)
+
     def loop(
         self, low: str, high: str, step: int, body: LoopBody, carried: Sequence[tuple[str, str]] = (), hint: str = "i"
     ) -> list[str]:
         """
-        `for (i = low; i < high; i += step)`: `body(i, *values)` gives the values for the next iteration; those after the last
-        one.
+        Put a loop as `each` does around what `body` emits: `body(i, *values)` gives the values for the next iteration.
 
-        `carried` are types and initial values. No iteration or one iteration are known where the bounds are numbers.
+        `carried` are types and initial values. Return the values after the last iteration.
         """
-        inits = [v for _, v in carried]
-        if _number(low) and _number(high):
-            if int(low) >= int(high):
-                return inits
-            if int(low) + step >= int(high):
-                return list(body(low, *inits) or ())
+        values = [v for _, v in carried]
+        for i in self._iterations(low, high, step, carried, values, hint):
+            values[:] = body(i, *values) or ()
+        return values
+
+    def _iterations(
+        self, low: str, high: str, step: int, carried: Sequence[tuple[str, str]], values: list[str], hint: str
+    ) -> Iterator[str]:
+        """Yield the induction variable once, if at all; `values` are the carries before, in and after the loop."""
+        if _number(low) and _number(high) and int(low) + step >= int(high):
+            if int(low) < int(high):
+                yield low
+            return
         before, head, inside, after = self.block, self.label("loop"), self.label("body"), self.label("done")
         self.do(f"br label %{head}")
         self.start(head)
@@ -246,15 +260,16 @@ class Function:
         go_on = self.op(f"icmp slt i64 {i}, {high}", "more")
         self.do(f"br i1 {go_on}, label %{inside}, label %{after}")
         self.start(inside)
-        found = body(i, *names) or ()
+        values[:] = names
+        yield i
         following = self.op(f"add nsw i64 {i}, {step}", hint)
         self.do(f"br label %{head}")
         phis = [f"  {i} = phi i64 [ {low}, %{before} ], [ {following}, %{self.block} ]"]
-        for (type, init), name, new in zip(carried, names, found, strict=True):
+        for (type, init), name, new in zip(carried, names, values, strict=True):
             phis.append(f"  {name} = phi {type} [ {init}, %{before} ], [ {new}, %{self.block} ]")
         self.lines[at:at] = phis
         self.start(after)
-        return names
+        values[:] = names
 
     def repeat(
         self, carried: Sequence[tuple[str, str]], test: Callable[..., str], body: Callable[..., Sequence[str]]

@@ -4,7 +4,7 @@ Text that every kind of kernel has: arguments, indices, failures, polls for sign
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import Kind, PtirDType
@@ -53,6 +53,16 @@ def patient(
         return f.loop(start, end, 1, body, list(zip(types, values, strict=True)), hint)
 
     return f.loop(low, high, PATIENCE, some, carried, "some")
+
+
+def patiently(f: Function, low: str, high: str, hint: str = "i") -> Iterator[str]:
+    """Return the iterations of a loop without carries, as `patient` makes it."""
+    if high.isdigit() and int(high) <= PATIENCE:
+        yield from f.each(low, high, hint=hint)
+        return
+    for start in f.each(low, high, PATIENCE, "some"):
+        poll(f)
+        yield from f.each(start, f.least(f.add(start, str(PATIENCE)), high), hint=hint)
 
 
 def fail_where(

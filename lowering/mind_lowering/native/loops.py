@@ -106,14 +106,15 @@ class Nest(Places):
             self.loops(kept, {}, inner)
         else:
 
-            def unit(u: str, /, *values: str) -> None:
+            def unit(u: str) -> None:
                 *indices, piece = unflattened(f, u, schedule.grid)
                 if pieces > 1:
                     low = f.mul(piece, schedule.chunk)
                     self.part = low, f.add(low, str(schedule.chunk)), lambda: f.op(f"icmp eq i64 {piece}, {pieces - 1}", "last")
                 self.loops(kept[lead:], dict(zip(kept, indices, strict=False)), inner)
 
-            f.loop("%begin", "%end", 1, unit, hint="unit")
+            for u in f.each("%begin", "%end", hint="unit"):
+                unit(u)
 
     def loops(
         self, order: Sequence[int], at: Indexes, inner: Callable[[Indexes], None], bounds: tuple[str, str] | None = None
@@ -124,11 +125,8 @@ class Nest(Places):
             return
         i, rest = order[0], order[1:]
         low, high = bounds or ("0", str(self.axes[i].extent))
-
-        def body(index: str, /, *values: str) -> None:
+        for index in self.f.each(low, high, hint=_NAMES[min(i, 5)]):
             self.loops(rest, {**at, i: index}, inner)
-
-        self.f.loop(low, high, 1, body, hint=_NAMES[min(i, 5)])
 
     def bounds(self, order: Sequence[int], at: Indexes) -> dict[int, tuple[str, str]]:
         """Emit the bounds of the loops over some axes, given the indices of others: windows are read inside of operands."""
@@ -178,11 +176,8 @@ class Nest(Places):
         low, high, step = "0", str(full), self.width * self.schedule.unroll
         if self.part:
             low, high = self.part[0], self.f.least(self.part[1], str(full))
-
-        def iteration(index: str, /, *values: str) -> None:
+        for index in self.f.each(low, high, step, hint="x"):
             body(index, every)
-
-        self.f.loop(low, high, step, iteration, hint="x")
         if rest and self.part:
             self.f.when(self.part[2](), lambda: body(str(full), rest))
         elif rest:

@@ -107,8 +107,7 @@ def emit_factorization(f: Function, host: TargetInfo, step: Factorization, sites
     batch = step.found[0].shape[:-2]
     parts = -(-step.found[0].shape[-1] // COLUMNS) if step.kind.startswith("solve") else 1
     emit = EMITTERS[step.kind]
-
-    def unit(u: str, /, *values: str) -> None:
+    for u in f.each("%begin", "%end", hint="matrix"):
         *at, part = unflattened(f, u, [*batch, parts])
         starts = [index_of(f, View(v.base, v.dtype, batch, v.strides[: len(batch)]), at) for v in step.addresses]
         matrices = [
@@ -116,8 +115,6 @@ def emit_factorization(f: Function, host: TargetInfo, step: Factorization, sites
             for v, base, start in zip(step.addresses, bases, starts, strict=True)
         ]
         emit(_Loops(f, host, step.found[0].dtype, step.found[0].shape[-2:]), f.mul(part, COLUMNS), matrices)
-
-    f.loop("%begin", "%end", 1, unit, hint="matrix")
     f.ret("0")
     return prod(batch) * parts
 
@@ -143,11 +140,8 @@ class _Loops:
 
     def each(self, low: str, high: str, body: Callable[[str], None], step: int = 1) -> None:
         """A short loop over rows, or columns."""
-
-        def iteration(i: str, /, *values: str) -> None:
+        for i in self.f.each(low, high, step):
             body(i)
-
-        self.f.loop(low, high, step, iteration, hint="i")
 
     def along(self, low: str, high: str, body: Callable[[Sequence[tuple[Lanes, str]]], object], vectors: int = 1) -> None:
         """The columns from `low` to `high`, some vectors at a time, then one, then those that are left."""
@@ -158,11 +152,8 @@ class _Loops:
             if size > 1:
                 left = f.op(f"sub nsw i64 {high}, {low}", "left")
                 end = f.add(low, f.mul(f.op(f"sdiv i64 {left}, {size}", "times"), size))
-
-            def iteration(j: str, /, *values: str, lanes: Lanes = lanes, count: int = count) -> None:
+            for j in f.each(low, end, size, hint="column"):
                 body([(lanes, f.add(j, str(v * lanes.width))) for v in range(count)])
-
-            f.loop(low, end, size, iteration, hint="column")
             low = end
         if width > FEW:
 

@@ -12,8 +12,8 @@ from math import prod
 
 from ..launch.views import Ints
 from .failures import Sites
-from .ir import Function, LoopBody
-from .kernel_text import patient, unflattened
+from .ir import Function
+from .kernel_text import patiently, unflattened
 from .lanes import Lanes
 from .nest import axes_of
 from .places import Indexes, Places
@@ -56,32 +56,24 @@ class Ordered(Places):
     def units(self, body: Callable[[Indexes, str, str], None]) -> int:
         """`body(indices, low, high)` for each unit: from one to another place along the lanes; how many units there are."""
         f, extents = self.f, [*(self.axes[i].extent for i in self.kept), -(-self.extent // self.chunk)]
-
-        def unit(u: str, /, *values: str) -> None:
+        for u in f.each("%begin", "%end", hint="unit"):
             *at, block = unflattened(f, u, extents) if prod(extents) > 1 else ["0"] * len(extents)
             low = f.mul(block, self.chunk)
             body(dict(zip(self.kept, at, strict=True)), low, f.least(f.add(low, str(self.chunk)), str(self.extent)))
-
-        f.loop("%begin", "%end", 1, unit, hint="unit")
         return prod(extents)
 
     def vectors(self, low: str, high: str, unroll: int, body: Callable[[str, list[Lanes]], None]) -> None:
         """`body(index, lanes)` for the vectors from `low`, where a unit begins, to `high`, `unroll` at a time."""
         f, n, width = self.f, self.extent, self.width
         whole, full = n - n % (width * unroll), n - n % width
-
-        def iteration(count: int) -> LoopBody:
-            def some(index: str, /, *values: str) -> None:
-                body(index, [self.lanes() for _ in range(count)])
-
-            return some
-
-        f.loop(low, f.least(high, str(whole)), width * unroll, iteration(unroll), hint="x")
+        for index in f.each(low, f.least(high, str(whole)), width * unroll, hint="x"):
+            body(index, [self.lanes() for _ in range(unroll)])
         if full == n and whole == n:
             return
 
         def rest() -> None:
-            f.loop(str(whole), str(full), width, iteration(1), hint="x")
+            for index in f.each(str(whole), str(full), width, hint="x"):
+                body(index, [self.lanes()])
             if full < n:
                 body(str(full), [self.lanes(n - full)])
 
@@ -93,8 +85,5 @@ class Ordered(Places):
         if not axes:
             body(at)
             return
-
-        def iteration(index: str, /, *values: str) -> None:
+        for index in patiently(self.f, "0", str(self.axes[axes[0]].extent), hint="s"):
             self.in_order({**at, axes[0]: index}, body, axes[1:])
-
-        patient(self.f, "0", str(self.axes[axes[0]].extent), iteration, hint="s")

@@ -16,7 +16,6 @@ from math import prod
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import LocationAttr, StringAttr, UnitAttr, UnknownLoc
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect import ptir
@@ -42,7 +41,6 @@ from .partials import cut_up
 from .patterns import KernelPattern, in_memory, readable
 from .products.deferred import Deferred
 from .steps import Limited, NativeStep
-from .table import Table
 from .values import Values
 from .views import Buffer, Joined, Use, View, in_memory_of, indices_of, whole
 
@@ -389,28 +387,3 @@ def memory_type(value: SSAValue) -> Attribute:
     """The type of memory of its own for a tensor."""
     dtype, dims = read_type(value.type)
     return ref(dtype, tuple([n for n in dims if isinstance(n, int)]))
-
-
-@dataclass
-class PlannedFunction:
-    """A prepared function as launches, its kernels chosen and its memory assigned; `table` says where operands are."""
-
-    func: FuncOp
-    planner: NativePlan
-    arena: int
-    """Bytes of temporaries."""
-    table: Table
-
-    def bind(self, op: KernelOp) -> NativeStep:
-        """Return the code object of a kernel, its buffers being the operands."""
-        found = self.planner.kernels[op]
-        for buffer, value in zip(found.buffers, op.operands[len(op.operands) - len(found.buffers) :], strict=True):
-            buffer.value = value
-        return found.step
-
-    def place(self, op: KernelOp) -> NativeStep:
-        """Return the code object of a kernel, its buffers being the operands, and where these are stated."""
-        step = self.bind(op)
-        for buffer in self.planner.kernels[op].buffers:
-            buffer.location, buffer.is_new = self.table.location(buffer.address)
-        return step

@@ -47,22 +47,20 @@ class _PrivateLoops(Places):
         f, n = self.f, self.extent
         full, update, index = n - n % VECTOR, self.place(self.updates, {}), self.place(self.index, {})
 
-        def part(u: str, /, *values: str) -> None:
+        def part(u: str) -> None:
             start = f.mul(u, self.banks * self.count)
             table = Place(self.tables, f.address(register(self.dtype), self.tables.base, start), start)
             self.fill(table)
             low = f.mul(u, self.size)
             high = f.add(low, str(self.size))
-
-            def iteration(i: str, /, *values: str) -> None:
+            for i in f.each(low, f.least(high, str(full)), VECTOR, hint="x"):
                 self.some(update, index, table, i, VECTOR)
-
-            f.loop(low, f.least(high, str(full)), VECTOR, iteration, hint="x")
             if full < n:
                 last = f.op(f"icmp eq i64 {u}, {self.parts - 1}", "last")
                 f.when(last, lambda: self.some(update, index, table, str(full), n - full))
 
-        f.loop("%begin", "%end", 1, part, hint="part")
+        for u in f.each("%begin", "%end", hint="part"):
+            part(u)
         f.ret("0")
         return self.parts
 
@@ -73,11 +71,9 @@ class _PrivateLoops(Places):
         full = elements - elements % width
 
         def stores(low: int, high: int, lanes: Lanes) -> None:
-            def iteration(i: str, /, *values: str) -> None:
+            for i in self.f.each(str(low), str(high), lanes.width):
                 self.guard(table, i, lanes)
                 lanes.store(self.dtype, lanes.constant(self.dtype, number), table.text, i, 1)
-
-            self.f.loop(str(low), str(high), lanes.width, iteration)
 
         stores(0, full, Lanes(self.f, self.host, width))
         stores(full, elements, Lanes(self.f, self.host, 1))

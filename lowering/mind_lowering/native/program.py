@@ -70,7 +70,8 @@ from .kernels_window_arg import why_no_winner
 from .loop_results import copy_results
 from .lowered import Native
 from .memory import ALIGNMENT
-from .plan import PlannedFunction, memory_type
+from .plan import memory_type
+from .planned_function import PlannedFunction
 from .planner import Planner
 from .products.fusion import fused_product
 from .reasons import not_computed

@@ -56,11 +56,8 @@ def emit_draw(f: Function, host: TargetInfo, step: Draw, sites: Sites) -> int:
     full, rest = divmod(count, each)
     units = max(1, -(-full // VECTORS))
     last = f.least(f.mul("%end", VECTORS), str(full))
-
-    def iteration(v: str, /, *values: str) -> None:
+    for v in f.each(f.mul("%begin", VECTORS), last, hint="v"):
         some(v, each)
-
-    f.loop(f.mul("%begin", VECTORS), last, 1, iteration, hint="v")
     if rest:
         f.when(f.op(f"icmp eq i64 %end, {units}", "last"), lambda: some(str(full), rest))
     f.ret("0")

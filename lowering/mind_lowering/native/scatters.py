@@ -16,7 +16,7 @@ from .casts import cast
 from .failures import Failure, Sites
 from .ir import Function
 from .kernel_steps import Column, IndexCheck, Scatter
-from .kernel_text import argument, fail_where, patient
+from .kernel_text import argument, fail_where, patiently
 from .lanes import Lanes, register
 from .ordered import Ordered
 from .places import Place
@@ -57,16 +57,15 @@ def _check(f: Function, host: TargetInfo, sites: Sites, op: PtirOp, column: Colu
 
     def lines(level: int, start: str) -> None:
         if level < len(outer):
-
-            def iteration(i: str, /, *values: str) -> None:
+            for i in f.each("0", str(outer[level])):
                 lines(level + 1, f.add(start, f.mul(i, strides[level])))
-
-            f.loop("0", str(outer[level]), 1, iteration, hint="i")
             return
         full = n - n % width
-        f.loop("0", str(full), width, lambda i, *_: some(Lanes(f, host, width), start, i), hint="x")
+        for i in f.each("0", str(full), width, hint="x"):
+            some(Lanes(f, host, width), start, i)
         if full < n:
-            f.loop(str(full), str(n), 1, lambda i, *_: some(Lanes(f, host, 1), start, i), hint="x")
+            for i in f.each(str(full), str(n), hint="x"):
+                some(Lanes(f, host, 1), start, i)
 
     if 0 not in view.shape:
         lines(0, "0")
@@ -74,27 +73,21 @@ def _check(f: Function, host: TargetInfo, sites: Sites, op: PtirOp, column: Colu
 
 def _check_ascending(f: Function, host: TargetInfo, sites: Sites, op: PtirOp, ids: View) -> None:
     base, one = argument(f, 0, "ids"), Lanes(f, host, 1)
-
-    def iteration(i: str, /, *values: str) -> None:
+    for i in patiently(f, "1", str(ids.shape[0])):
         before, now = (one.load(ids.dtype, base, f.mul(f.add(i, str(k)), ids.strides[0]), 0) for k in (-1, 0))
         wrong = one.compare("icmp slt", register(ids.dtype), now, before)
         fail_where(one, sites, wrong, Failure.PROMISE, op, [("i64", "0", True)])
-
-    patient(f, "1", str(ids.shape[0]), iteration)
 
 
 def _check_unique(f: Function, host: TargetInfo, sites: Sites, op: PtirOp, ids: View, seen: str, count: int) -> None:
     base, one = argument(f, 0, "ids"), Lanes(f, host, 1)
     f.call("llvm.memset.p0.i64", "void", ("ptr", seen), ("i8", "0"), ("i64", str(count)), ("i1", "false"), immediate=(3,))
-
-    def iteration(i: str, /, *values: str) -> None:
+    for i in patiently(f, "0", str(ids.shape[0])):
         id = one.convert("sext", register(ids.dtype), "i64", one.load(ids.dtype, base, f.mul(i, ids.strides[0]), 0))
         place = f.address("i8", seen, id)
         wrong = f.op(f"icmp ne i8 {f.op(f'load i8, ptr {place}, align 1')}, 0", "twice")
         fail_where(one, sites, wrong, Failure.PROMISE, op, [("i64", "1", True)])
         f.do(f"store i8 1, ptr {place}, align 1")
-
-    patient(f, "0", str(ids.shape[0]), iteration)
 
 
 def emit_scatter(f: Function, host: TargetInfo, step: Scatter, sites: Sites) -> int:

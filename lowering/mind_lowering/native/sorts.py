@@ -7,13 +7,13 @@ the best of many, only those are put in order that a threshold lets pass, which 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from .failures import Failure, Sites
-from .ir import Function, LoopBody, suffix
+from .ir import Function, suffix
 from .kernel_steps import Sort, parts_of, room_of, units_of
-from .kernel_text import PATIENCE, argument, fail_where, patient, unflattened
+from .kernel_text import PATIENCE, argument, fail_where, patient, patiently, unflattened
 from .lanes import Lanes, stored
 from .sort_keys import Keys
 from .target_info import TargetInfo
@@ -59,7 +59,7 @@ class _Lines:
             self.pairs.append((f.address("i8", room, str(at), "keys"), f.address("i8", room, str(at + keys), "from")))
         self.counts = f.op(f"alloca [{self.passes * _DIGITS} x i32], align 64", "counts")
 
-        def line(u: str, /, *values: str) -> None:
+        def line(u: str) -> None:
             at = unflattened(f, u, extents) if lines > 1 else ["0"] * len(extents)
 
             def start(view: View) -> str:
@@ -82,7 +82,8 @@ class _Lines:
         # Lines are dealt out in runs: units are few, for each has memory of its own.
         each = -(-lines // units)
         last = f.least(f.mul("%end", each), str(lines))
-        f.loop(f.mul("%begin", each), last, 1, line, hint="line")
+        for u in f.each(f.mul("%begin", each), last, hint="line"):
+            line(u)
         return units
 
     # Arrays
@@ -93,22 +94,16 @@ class _Lines:
     def store(self, type: str, value: str, base: str, index: str) -> None:
         self.f.do(f"store {type} {value}, ptr {self.f.address(type, base, index)}, align {int(type[1:]) // 8}")
 
-    def long(self, high: str, body: LoopBody) -> None:
-        """A loop over at most all keys of a line."""
-        if self.n <= PATIENCE:
-            self.f.loop("0", high, 1, body)
-        else:
-            patient(self.f, "0", high, body)
+    def long(self, high: str) -> Iterator[str]:
+        """Return the iterations over at most all keys of a line."""
+        return self.f.each("0", high) if self.n <= PATIENCE else patiently(self.f, "0", high)
 
     def make(self, source: str) -> None:
         """Keys and places of a line, in order."""
         keys, origins = self.pairs[0]
-
-        def iteration(i: str, /, *values: str) -> None:
+        for i in patiently(self.f, "0", str(self.n)):
             self.store(self.keys.type, self.key_at(source, i), keys, i)
             self.store("i32", self.f.op(f"trunc i64 {i} to i32"), origins, i)
-
-        patient(self.f, "0", str(self.n), iteration)
 
     def digit(self, key: str, place: int) -> str:
         """A byte of a key."""
@@ -167,8 +162,7 @@ class _Lines:
         f, view, type = self.f, self.step.source, self.keys.type
         stride = view.strides[self.step.axis]
         lanes = Lanes(f, self.host, min(size, self.host.lanes(max(4, self.keys.bits // 8))))
-
-        def block(b: str, /, *values: str) -> None:
+        for b in patiently(f, "0", str(blocks)):
             found: list[str] = []
             for start in range(0, size, lanes.width):
                 at = f.mul(f.add(f.mul(b, size), str(start)), stride)
@@ -178,8 +172,6 @@ class _Lines:
             name = f"llvm.vector.reduce.umin.{suffix(type, lanes.width)}"
             least = found[0] if lanes.width == 1 else f.call(name, type, (lanes.of(type), found[0]), hint="least")
             self.store(type, least, target, b)
-
-        patient(f, "0", str(blocks), block)
 
     def selected(self, keys: str, count: int) -> str:
         """Return the last one wanted of some keys, bit by bit from the highest: whether enough keys are no more than a number."""
@@ -209,8 +201,7 @@ class _Lines:
     def inserted(self) -> str:
         """Each key moved before those that are greater."""
         f, type, (keys, origins) = self.f, self.keys.type, self.pairs[0]
-
-        def iteration(i: str, /, *values: str) -> None:
+        for i in f.each("1", str(self.n)):
             key, origin = self.load(type, keys, i), self.load("i32", origins, i)
             before, head, look, shift, done = f.block, *(f.label(x) for x in ("head", "look", "shift", "done"))
             j, less = f.name_of("j"), f.name_of("less")
@@ -229,21 +220,16 @@ class _Lines:
             f.start(done)
             self.store(type, key, keys, j)
             self.store("i32", origin, origins, j)
-
-        f.loop("1", str(self.n), 1, iteration, hint="i")
         return origins
 
     def by_bytes(self, left: str) -> str:
         """Stably by each byte in iteration, unless all keys share it."""
         f, type = self.f, self.keys.type
         self.cleared(self.passes)
-
-        def count(i: str, /, *values: str) -> None:
+        for i in self.long(left):
             key = self.load(type, self.pairs[0][0], i)
             for place in range(self.passes):
                 self.counted(key, place, place)
-
-        self.long(left, count)
         now = [*self.pairs[0], *self.pairs[1]]
         for place in range(self.passes):
             first = self.digit(self.load(type, now[0], "0"), place)
@@ -269,8 +255,7 @@ class _Lines:
             return [f.op(f"add i32 {values[0]}, {some}")]
 
         f.loop("0", str(_DIGITS), 1, start, [("i32", "0")], "d")
-
-        def iteration(i: str, /, *values: str) -> None:
+        for i in self.long(left):
             key, origin = self.load(type, keys, i), self.load("i32", origins, i)
             digit = self.digit(key, place)
             slot = self.load("i32", counts, digit)
@@ -280,14 +265,11 @@ class _Lines:
             self.store(type, key, to_keys, to)
             self.store("i32", origin, to_origins, to)
 
-        self.long(left, iteration)
-
     def write(self, origins: str, source: str, to_values: str, to_places: str) -> None:
         """The elements in their order, as they lie in memory, and where they came from."""
         f, step, axis = self.f, self.step, self.step.axis
         type, size = stored(step.source.dtype), step.source.dtype.size
-
-        def iteration(i: str, /, *_: str) -> None:
+        for i in patiently(f, "0", str(self.count)):
             origin = f.op(f"zext i32 {self.load('i32', origins, i)} to i64", "origin")
             self.inside(origin, str(self.n))
             place = f.address(type, source, f.mul(origin, step.source.strides[axis]))
@@ -297,8 +279,6 @@ class _Lines:
                 kind = stored(step.places.dtype)
                 at = f.mul(i, step.places.strides[axis])
                 self.store(kind, origin if kind == "i64" else f.op(f"trunc i64 {origin} to {kind}"), to_places, at)
-
-        patient(f, "0", str(self.count), iteration)
 
     def inside(self, index: str, count: str) -> None:
         """Return early, in checked kernels, unless an index is below a count."""

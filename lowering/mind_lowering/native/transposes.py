@@ -54,15 +54,12 @@ def copy_squares(
         )
         lanes = Lanes(made, host, width, hint="b")
         from_, to = _multiples(made, "%apart", width), _multiples(made, "%step", width)
-
-        def square(k: str, /, *values: str) -> None:
+        for k in made.each("0", "%count", width, hint="k"):
             source = made.address(type, "%from", k)
             target = made.address(type, "%to", made.op(f"mul nsw i64 {k}, %step", "i"))
             rows = [lanes.load(dtype, source, index, 1) for index in from_]
             for column, index in zip(transposed(lanes, type, rows), to, strict=True):
                 lanes.store(dtype, column, target, index, 1)
-
-        made.loop("0", "%count", width, square, hint="k")
         made.ret()
     (source, target), (apart, step) = ends, strides
     f.do(f"call void {symbol(name)}(ptr {source}, i64 {apart}, ptr {target}, i64 {step}, i64 {count})")

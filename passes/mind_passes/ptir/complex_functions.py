@@ -47,6 +47,11 @@ def _is(x: Value, kind: str, number: float) -> Value:
     return make.compare(kind, x, make.full(number, x))
 
 
+def _is_no_number(x: Value) -> Value:
+    """Return where a number is infinite or NaN."""
+    return _is(make.sub(x, x), "not_equal", 0)
+
+
 @dataclass
 class _Scaled:
     """Complex numbers times powers of two, so that their squares neither overflow nor vanish, and their magnitudes."""
@@ -148,28 +153,138 @@ def reciprocal(z: Parts) -> Parts:
 
 
 def exp(z: Parts) -> Parts:
-    """`e^a (cos b + i sin b)`, by `e^(a / 2)` twice, so that it overflows no earlier than a part does."""
+    """`e^a (cos b + i sin b)`."""
     a, b = z
-    half = make.make(ptir.ExpOp, make.scale(a, 0.5))
-    real, imag = (make.mul(make.mul(half, make.make(f, b)), half) for f in (ptir.CosOp, ptir.SinOp))
-    is_no_number = _is(make.sub(b, b), "not_equal", 0)
+    real, imag = _grown(a, make.make(ptir.CosOp, b), make.make(ptir.SinOp, b))
+    is_no_number = _is_no_number(b)
     real = make.where(_both(_is(a, "equal", inf), is_no_number), make.full(inf, a), real)
     imag = make.where(_is(b, "equal", 0), b, imag)
     is_nothing, zero = _both(_is(a, "equal", -inf), is_no_number), make.full(0, a)
     return make.where(is_nothing, zero, real), make.where(is_nothing, zero, imag)
 
 
-def logarithm(z: Parts) -> Parts:
-    """`log |z| + i atan2(b, a)`; near 1 by `m m + n n - 1 = (m - 1) (m + 1) + n n`, of the greater part m and the other, n."""
+def expm1(z: Parts) -> Parts:
+    """`e^a cos b - 1 + i e^a sin b`; where `|a|` is at most 1 the real part is `(e^a - 1) cos b - 2 sin(b / 2)^2`."""
+    a, b = z
+    cos, half_sin = make.make(ptir.CosOp, b), make.make(ptir.SinOp, make.scale(b, 0.5))
+    real, imag = _grown(a, cos, make.make(ptir.SinOp, b))
+    near = make.sub(make.mul(make.make(ptir.Expm1Op, a), cos), make.scale(make.mul(half_sin, half_sin), 2))
+    is_real = _both(_is(b, "equal", 0), _is(a, "less", inf))
+    real = make.where(_is(_size(a), "greater", 1), make.sub(real, make.full(1, a)), near)
+    return real, make.where(is_real, b, imag)
+
+
+def logistic(z: Parts) -> Parts:
+    """
+    `1 / (1 + e^-z)`, by `q = e^-|a|`, `m = 1 - q`, `c = cos(b / 2)` and `s = sin(b / 2)`.
+
+    The denominator is `m m + 4 q c c`, the imaginary numerator `2 q s c`, the real one `m + 2 q c c` or, where a < 0,
+    `q (2 c c - m)`. Only the last of these cancels, where it is the lesser part.
+    """
+    a, b = z
+    size, zero, two = _size(a), make.full(0, a), make.full(2, a)
+    q, m = make.make(ptir.ExpOp, make.neg(size)), make.neg(make.make(ptir.Expm1Op, make.neg(size)))
+    is_open = _both(_is(size, "equal", inf), _is_no_number(b))
+    half = make.scale(make.where(is_open, zero, b), 0.5)
+    c, s = make.make(ptir.CosOp, half), make.make(ptir.SinOp, half)
+    square = make.mul(two, make.mul(c, c))
+    above, below = make.add(m, make.mul(q, square)), make.mul(q, make.sub(square, m))
+    divisor = make.add(make.mul(m, m), make.mul(two, make.mul(q, square)))
+    real = make.where(_is(a, "less", 0), below, above)
+    return make.div(real, divisor), make.div(make.mul(two, make.mul(q, make.mul(s, c))), divisor)
+
+
+def sin(z: Parts) -> Parts:
+    """`sin a cosh b + i cos a sinh b`; an imaginary part that is 0 or infinite stays where a is no finite number."""
+    a, b = z
+    real, imag = _circular(z, ptir.SinOp, ptir.CosOp)
+    stays = make.compare("equal", make.add(b, b), b)
+    return real, make.where(_both(_is_no_number(a), stays), b, imag)
+
+
+def cos(z: Parts) -> Parts:
+    """`cos a cosh b - i sin a sinh b`; where a is no finite number, an infinite b gives an infinite real part, and a 0 stays."""
+    a, b = z
+    real, imag = _circular(z, ptir.CosOp, ptir.SinOp)
+    is_no_number = _is_no_number(a)
+    real = make.where(_both(is_no_number, _is(_size(b), "equal", inf)), make.full(inf, a), real)
+    return real, make.where(_both(is_no_number, _is(b, "equal", 0)), b, make.neg(imag))
+
+
+def _circular(z: Parts, of_real: type[ptir.UnaryOp], of_imag: type[ptir.UnaryOp]) -> Parts:
+    """Return `of_real(a) cosh b` and `of_imag(a) sinh b`, zeros where a factor is 0 and the other one infinite or NaN."""
+    a, b = z
+    sinh, cosh, rest = _hyperbolic(b)
+    before = make.mul(make.make(of_real, a), cosh), make.mul(make.make(of_imag, a), sinh)
+    real, imag = (make.where(_is(x, "equal", 0), x, y) for x, y in zip(before, _grown(rest, *before), strict=True))
+    return real, imag
+
+
+def tanh(z: Parts) -> Parts:
+    """`(sinh a cosh a + i sin b cos b) / (sinh a sinh a + cos b cos b)`; a great a gives 1 and `4 e^-2|a| sin b cos b`."""
+    a, b = z
+    sinh, cosh, rest = _hyperbolic(a)
+    s, c = make.make(ptir.SinOp, b), make.make(ptir.CosOp, b)
+    divisor = make.add(make.mul(sinh, sinh), make.mul(c, c))
+    is_one = _both(_is(rest, "not_equal", 0), _is(make.sub(b, b), "equal", 0))
+    stays = make.elementwise(ptir.OrOp, make.compare("equal", make.add(a, a), a), is_one, dtype=I1)
+    limited = make.make(ptir.ClampOp, a, make.full(-1, a), make.full(1, a))
+    decay = make.make(ptir.ExpOp, make.neg(rest))
+    imag = make.mul(make.mul(make.div(make.mul(s, c), divisor), decay), decay)
+    imag = make.where(_both(_is(_size(a), "equal", inf), _is_no_number(b)), make.full(0, b), imag)
+    return make.where(stays, limited, make.div(make.mul(sinh, cosh), divisor)), make.where(_is(b, "equal", 0), b, imag)
+
+
+LIMITS: Mapping[PtirDType, float] = {F32: 10.0, F64: 20.0}
+"""Whole numbers above which `e^-2x` is nothing next to 1."""
+
+
+def _hyperbolic(x: Value) -> tuple[Value, Value, Value]:
+    """
+    Return `sinh` and `cosh` of x within the limits, and the magnitude beyond them: where it is not 0, they grow by `e^rest`.
+
+    The two are finite; where x is NaN, the rest is.
+    """
+    size = _size(x)
+    limit = make.full(LIMITS[make.spec(x).dtype], x)
+    inner = make.where(make.compare("less", size, limit), size, limit)
+    above = make.make(ptir.Expm1Op, inner)
+    power = make.add(above, make.full(1, x))
+    sinh = make.scale(make.add(above, make.div(above, power)), 0.5)
+    cosh = make.scale(make.add(power, make.make(ptir.ReciprocalOp, power)), 0.5)
+    return _with_sign(sinh, x), cosh, make.sub(size, inner)
+
+
+def _grown(exponent: Value, *numbers: Value) -> tuple[Value, ...]:
+    """Return numbers times `e^exponent`, by its square root twice, so that none overflows earlier than the product does."""
+    half = make.make(ptir.ExpOp, make.scale(exponent, 0.5))
+    return tuple(make.mul(make.mul(half, x), half) for x in numbers)
+
+
+def logarithm(z: Parts, less_one: Value | None = None) -> Parts:
+    """
+    `log |z| + i atan2(b, a)`; near 1 by `m m + n n - 1 = (m - 1) (m + 1) + n n`, of the greater part m and the other, n.
+
+    `less_one` is `a - 1`, where it is known with more digits than `a` has.
+    """
     a, b = z
     scaled = _Scaled.of(z)
     m, n = _greater(_size(a), _size(b)), make.elementwise(ptir.MinimumOp, _size(a), _size(b))
     one, half = make.full(1, a), make.full(0.5, a)
     above = make.add(make.mul(make.sub(m, one), make.add(m, one)), make.mul(n, n))
+    if less_one is not None:
+        shifted = make.mul(less_one, make.add(less_one, make.full(2, a)))
+        above = make.where(_is(_size(less_one), "less", 0.5), make.add(shifted, make.mul(b, b)), above)
     near = make.mul(half, make.make(ptir.Log1pOp, above))
     apart = make.sub(make.make(ptir.LogOp, scaled.size), scaled.chosen(log))
-    real = make.where(_both(_is(m, "greater", 0.5), _is(m, "less", 2)), near, apart)
+    real = make.where(_both(_is(m, "greater_equal", 0.5), _is(m, "less", 2)), near, apart)
     return scaled.or_infinite(real), make.elementwise(ptir.Atan2Op, b, a)
+
+
+def log1p(z: Parts) -> Parts:
+    """`log(1 + z)`, near 0 of what `|1 + z|` squared is above 1, `a (a + 2) + b b`."""
+    a, b = z
+    return logarithm((make.add(a, make.full(1, a)), b), less_one=a)
 
 
 def root(z: Parts) -> Parts:

@@ -6,7 +6,8 @@ Complex numbers as their parts, for targets whose kernels compute real ones.
 
 Each op reads the parts of its operands and joins those of its result, so that between two such ops nothing is joined. Ops that
 stay (Fourier transforms, loops, calls, functions without a rule) read and give whole numbers. Numbers are those of the
-kernels of the `numpy` target, but for the last digits of functions and of sums of products.
+kernels of the `numpy` target, but for the last digits of functions and of sums of products, and where those kernels overflow
+or lose digits on the way to a finite number.
 """
 
 from __future__ import annotations
@@ -133,14 +134,20 @@ EXPANSIONS: Mapping[type[PtirOp], Callable[..., Parts | Value]] = {
     ptir.LogOp: _of(functions.logarithm),
     ptir.SqrtOp: _of(functions.root),
     ptir.RsqrtOp: _of(functions.reciprocal_root),
+    ptir.SinOp: _of(functions.sin),
+    ptir.CosOp: _of(functions.cos),
+    ptir.TanhOp: _of(functions.tanh),
+    ptir.LogisticOp: _of(functions.logistic),
+    ptir.Expm1Op: _of(functions.expm1),
+    ptir.Log1pOp: _of(functions.log1p),
 }
 """The rules: results of ops on complex numbers from the parts of their operands."""
 
-_FUNCTION = "its rule would be long, and it is rare"
+_POWER = "whole exponents, which only the data show, multiply numbers, and a logarithm loses digits of others"
 _PRODUCTS = "products of several numbers, of reductions too, and convolutions are rare"
 _WHOLE = "it takes numbers as they lie in memory"
 LEFT: Mapping[type[PtirOp], str] = {
-    **dict.fromkeys((ptir.TanhOp, ptir.SinOp, ptir.CosOp, ptir.LogisticOp, ptir.Expm1Op, ptir.Log1pOp, ptir.PowOp), _FUNCTION),
+    ptir.PowOp: _POWER,
     **dict.fromkeys((ptir.CumulativeOp, ptir.ConvolutionOp, ptir.RaggedDotOp, ptir.ScatterWindowsOp), _PRODUCTS),
     **dict.fromkeys((ptir.FftOp, ptir.CustomCallOp, ptir.ConstantOp), _WHOLE),
     **dict.fromkeys((ptir.CondOp, ptir.WhileOp, ptir.ScanOp, ptir.FusionOp, ptir.YieldOp), "the ops in its regions are expanded"),

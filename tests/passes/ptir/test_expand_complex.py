@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from complex_numbers import WIDE, edges, finite, joined
 from mind_dialect import ptir
 from mind_dialect.program import functions
 from mind_dialect.ptir import OPS_BY_OPCODE, PtirOp
@@ -59,24 +60,6 @@ def parts(x: Any) -> list[Any]:
     return [x.real, x.imag] if x.dtype.kind == "c" else [x]
 
 
-def edges(precision: str) -> Any:
-    """Numbers of zeros, infinities, NaN, the least, the greatest and ordinary parts, others near 1, others of all sizes."""
-    info, rng = np.finfo(precision), np.random.default_rng(0)
-    ends = [info.smallest_subnormal, info.tiny, info.tiny * 8, info.max, info.max / 2, info.max**0.5, info.tiny**0.5]
-    numbers = [0.0, 0.5, 1, 2, 3, 7.25, 1e-3, 1e-15, 1e15, 40, 3e4, *ends, np.inf]
-    line = np.array([*numbers, *(-n for n in numbers), np.nan], precision)
-    real, imag = (v.ravel() for v in np.meshgrid(line, line))
-    near = (1 + rng.standard_normal(2000) * 10.0 ** rng.uniform(-8, 0, 2000)) * np.exp(2j * np.pi * rng.random(2000))
-    sizes = rng.standard_normal((2, 2000)) * 10.0 ** rng.uniform(-30, 30, (2, 2000))
-    return joined(np.concatenate([real, near.real, sizes[0]]), np.concatenate([imag, near.imag, sizes[1]]), precision)
-
-
-def joined(real: Any, imag: Any, precision: str) -> Any:
-    z = np.empty(np.shape(real), f"c{2 * int(precision[1:])}")
-    z.real, z.imag = real, imag
-    return z
-
-
 def test_every_op_on_complex_numbers_is_expanded_or_stays_for_a_reason() -> None:
     complex_too = {
         OPS_BY_OPCODE[key.split()[0]]
@@ -123,6 +106,42 @@ def test_functions_at_their_edges(op: Any, precision: str) -> None:
             other_zero = (x == 0) & (y == 0) & np.isfinite(z.imag) & (op is not ptir.RsqrtOp)
             close = np.isfinite(x) & np.isfinite(y) & (np.abs(x - y) <= 4 * np.finfo(precision).eps * size) & ~other_zero
             assert (same | close).all(), z[~(same | close)][:5]
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("op", WIDE, ids=lambda op: op.name)
+def test_finite_numbers_have_the_values_of_wider_ones(op: Any, precision: str) -> None:
+    """Parts are within 6 units of the last place of the magnitude, zeros have their signs, and finite values do not overflow."""
+    wide = {"f4": np.complex128, "f8": np.clongdouble}[precision]
+    if np.finfo(wide).nmant <= np.finfo(precision).nmant:
+        pytest.skip("no wider numbers on this machine")
+    z = finite(precision)
+    (found,) = results(expanded(program(types(z), op)), z)
+    with np.errstate(all="ignore"):
+        wanted = WIDE[op](z.astype(wide))
+        size = np.maximum(np.abs(wanted), np.finfo(precision).tiny)
+        for x, y in zip(parts(found), parts(wanted), strict=True):
+            close = np.isfinite(x) & (np.abs(x - y) <= 6 * np.finfo(precision).eps * size)
+            same = ((x == y.astype(precision)) | close) & ((y != 0) | (op is ptir.LogisticOp) | (np.signbit(x) == np.signbit(y)))
+            assert same.all(), (z[~same][:5], x[~same][:5], y[~same][:5])
+    half = len(z) // 2
+    assert found[half:].tobytes() == found[:half].conj().tobytes()
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("op", WIDE, ids=lambda op: op.name)
+def test_infinities_and_nan_have_the_values_of_numpy(op: Any, precision: str) -> None:
+    """Zeros and infinities have their signs, but where C leaves them open: where the angle is no finite number."""
+    z = edges(precision)
+    z = z[~np.isfinite(z)]
+    module = program(types(z), op)
+    (found,), (wanted,) = results(expanded(module), z), results(module, z)
+    assert has_whole(expanded(module)) == set()
+    angle = z.real if op in (ptir.SinOp, ptir.CosOp) else z.imag
+    for x, y in zip(parts(found), parts(wanted), strict=True):
+        np.testing.assert_allclose(np.abs(x), np.abs(y), rtol=4 * np.finfo(precision).eps)
+        is_open = ~np.isfinite(angle) | np.isnan(z) | np.isnan(y) | ((y == 0) & (op is ptir.LogisticOp))
+        np.testing.assert_array_equal(np.signbit(x)[~is_open], np.signbit(y)[~is_open])
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -241,7 +260,7 @@ def test_ops_without_a_rule_read_and_give_whole_numbers() -> None:
     x = joined(*np.random.default_rng(3).standard_normal((2, 4, 8)), "f8")
 
     def body(z: Any) -> list[Any]:
-        wave = ptir.SinOp(ptir.FftOp(ptir.MulOp(z, z), kind="fft", lengths=[8]))
+        wave = ptir.PowOp(ptir.FftOp(ptir.MulOp(z, z), kind="fft", lengths=[8]), z)
         return [
             ptir.AbsOp(wave),
             ptir.ReduceOp(wave, kind="prod", axes=[1], keepdims=False),
@@ -249,7 +268,7 @@ def test_ops_without_a_rule_read_and_give_whole_numbers() -> None:
         ]
 
     module = program(types(x), body)
-    assert has_whole(expanded(module)) == {ptir.FftOp, ptir.SinOp, ptir.ReduceOp}
+    assert has_whole(expanded(module)) == {ptir.FftOp, ptir.PowOp, ptir.ReduceOp}
     for found, wanted in zip(results(expanded(module), x), results(module, x), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
 

@@ -18,7 +18,7 @@ from mind_lowering.ptir_optimize import simplify
 from mind_passes.ptir.patterns.frame import frame
 from mind_passes.ptir.recognize import recognize
 from mind_runtime import compile
-from ptir_forms import like, program, reduce, shape, spread
+from ptir_forms import GUARDS, like, otherwise, program, reduce, shape, spread
 
 SIZES = {"b": 2, "h": 3, "g": 4, "t": 5, "s": 6, "d": 7, "e": 8}
 
@@ -53,18 +53,24 @@ def shuffled(draw: random.Random, letters: str) -> str:
 class Drawn:
     """An attention over drawn axes: its module, its arrays, and what it computes."""
 
-    def __init__(self, seed: int, *, spoil: str = ""):
+    def __init__(self, seed: int, *, spoil: str = "", form: str = ""):
         draw = self.draw = random.Random(seed)
         batch, extra = draw.choice(["", "b", "bh"]), draw.choice(["", "g"])
         self.sizes = {x: 1 if x != "s" and draw.random() < 0.25 else n for x, n in SIZES.items()}
         self.batch, self.scores = batch, f"{batch}{extra}ts"
         self.q, self.k, self.v = (shuffled(draw, x) for x in (f"{batch}{extra}td", f"{batch}sd", f"{batch}se"))
         self.out, self.masked, self.spoil = shuffled(draw, f"{batch}{extra}te"), draw.random() < 0.7, spoil
+        self.form, self.hides_a_row = form, form == "guarded" and self.sizes["t"] > 1
         rng = np.random.default_rng(seed)
         self.arrays = [rng.standard_normal([self.sizes[x] for x in letters]) for letters in (self.q, self.k, self.v)]
         types = " ".join(f"f64[{','.join(str(n) for n in x.shape)}]" for x in self.arrays)
         self.module = program(types, self.body)
         simplify(self.module)
+
+    def reduced(self, x: Any, kind: str, axis: int) -> Any:
+        guards = {**GUARDS, **({"sum": (0.0, 2.0)} if self.spoil == "guard" else {})}
+        found = reduce(x, kind, axis)
+        return otherwise(found, *guards[kind]) if self.form == "guarded" else found
 
     def product(self, a: Labelled, b: Labelled, contract: str) -> Labelled:
         if self.draw.random() < 0.5:
@@ -78,14 +84,16 @@ class Drawn:
         z = z.turned(shuffled(draw, self.scores))
         if self.masked:
             rows, keys = (ptir.IotaOp(shape=shape(z.value), dtype="si32", axis=z.letters.index(letter)) for letter in ("t", "s"))
-            seen = ptir.CompareOp(keys, rows, kind="less_equal")
-            z = Labelled(ptir.SelectOp(seen, z.value, like(z.value, -1e9)), z.letters)
+            seen = ptir.CompareOp(keys, rows, kind="less" if self.hides_a_row else "less_equal")
+            z = Labelled(ptir.SelectOp(seen, z.value, like(z.value, -np.inf if self.hides_a_row else -1e9)), z.letters)
         after = z.turned(shuffled(draw, self.scores))
         axis = z.letters.index("s" if self.spoil != "max" else "t")
-        most = Labelled(reduce(z.value, "max", axis), z.letters)
+        most = Labelled(self.reduced(z.value, "max", axis), z.letters)
         e = ptir.ExpOp(ptir.SubOp(after.value, spread(most.turned(after.letters).value, after.value)))
         axis = after.letters.index("s" if self.spoil != "axis" else "t")
-        weights = Labelled(ptir.DivOp(e, spread(reduce(e, "sum", axis), e)), after.letters).turned(shuffled(draw, self.scores))
+        total = spread(self.reduced(e, "sum", axis), e)
+        weights = ptir.MulOp(ptir.ReciprocalOp(total), e) if self.form == "reciprocal" else ptir.DivOp(e, total)
+        weights = Labelled(weights, after.letters).turned(shuffled(draw, self.scores))
         found = self.product(weights, Labelled(v, self.v), "s").turned(self.out)
         if self.spoil == "kept":
             return [found.value, weights.turned(self.scores).value]
@@ -96,9 +104,10 @@ class Drawn:
         z = np.einsum(f"{self.q},{self.k}->{self.scores}", q, k) * 0.5
         if self.masked:
             t, s = z.shape[-2:]
-            z = np.where(np.arange(s) <= np.arange(t)[:, None], z, -1e9)
-        e = np.exp(z - z.max(-1, keepdims=True))
-        return np.einsum(f"{self.scores},{self.v}->{self.out}", e / e.sum(-1, keepdims=True), v)
+            z = np.where(np.arange(s) < np.arange(t)[:, None] + (not self.hides_a_row), z, -np.inf)
+        most = z.max(-1, keepdims=True)
+        e = np.exp(z - np.where(most == -np.inf, 0, most))
+        return np.einsum(f"{self.scores},{self.v}->{self.out}", e / np.maximum(e.sum(-1, keepdims=True), 1e-300), v)
 
     def run(self) -> Any:
         return compile(self.module, target="numpy")(*self.arrays)
@@ -108,9 +117,10 @@ def attentions(module: ModuleOp) -> Sequence[Any]:
     return [op for op in walk(module) if isinstance(op, FusionOp) and op.values()["pattern"] == "attention"]
 
 
+@pytest.mark.parametrize("form", ["", "reciprocal", "guarded"])
 @pytest.mark.parametrize("seed", range(120))
-def test_any_order_of_axes_is_recognized(seed: int) -> None:
-    drawn = Drawn(seed)
+def test_any_order_of_axes_is_recognized(seed: int, form: str) -> None:
+    drawn = Drawn(seed, form=form)
     np.testing.assert_allclose(drawn.run(), drawn.expected(), atol=1e-13)
     recognize(drawn.module)
     verify(drawn.module)
@@ -121,11 +131,11 @@ def test_any_order_of_axes_is_recognized(seed: int) -> None:
     assert not any(isinstance(op, DotGeneralOp) and not isinstance(op.parent_op(), FusionOp) for op in walk(drawn.module))
 
 
-@pytest.mark.parametrize("spoil", ["max", "axis", "kept"])
+@pytest.mark.parametrize("spoil", ["max", "axis", "kept", "guard"])
 @pytest.mark.parametrize("seed", range(12))
 def test_others_stay(seed: int, spoil: str) -> None:
-    """Extremes or sums along another axis than keys, and weights that are a result."""
-    drawn = Drawn(seed, spoil=spoil)
+    """Extremes or sums along another axis than keys, weights that are a result, and other numbers in place of a sum of 0."""
+    drawn = Drawn(seed, spoil=spoil, form="guarded" if spoil == "guard" else "")
     before = str(drawn.module)
     assert not frame(drawn.module)
     assert str(drawn.module) == before

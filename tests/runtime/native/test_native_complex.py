@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import mind_runtime
+from complex_numbers import WIDE, edges, finite
 from mind_dialect import ptir
 from mind_dialect.program import functions
 from mind_passes.ptir.expand_complex import expand_complex
@@ -149,7 +150,32 @@ def test_transforms_between_elementwise_ops() -> None:
 @pytest.mark.usefixtures("way")
 def test_functions_without_a_rule_take_whole_numbers() -> None:
     x = numbers(50)
-    checked(lambda a: ptir.AddOp(ptir.SinOp(ptir.MulOp(a, a)), a), x, exact=False, on_numpy=1)
+    checked(lambda a: ptir.AddOp(ptir.PowOp(ptir.MulOp(a, a), a), a), x, exact=False, on_numpy=1)
+
+
+FUNCTIONS = (
+    ptir.ExpOp, ptir.LogOp, ptir.SqrtOp, ptir.SinOp, ptir.CosOp, ptir.TanhOp, ptir.LogisticOp, ptir.Expm1Op, ptir.Log1pOp,
+)  # fmt: skip
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("precision", ["f4", "f8"])
+@pytest.mark.parametrize("op", FUNCTIONS, ids=lambda op: op.name)
+def test_functions(op: Any, precision: str) -> None:
+    """Within 10 units of the last place of the magnitude of NumPy on the parts, at all edges, zeros with their signs."""
+    z = np.concatenate([edges(precision), finite(precision)])
+    module = program(types(z), op)
+    native = mind_runtime.compile(module, target="native")
+    assert "1 native kernel, 0 ops on NumPy" in native.explain()[0]
+    expand_complex(module)
+    found, wanted = native(z), mind_runtime.compile(module)(z)
+    with np.errstate(all="ignore"):
+        size = np.maximum(np.abs(wanted), np.finfo(precision).tiny)
+        for x, y in ((found.real, wanted.real), (found.imag, wanted.imag)):
+            same = (x == y) | (np.isnan(x) & np.isnan(y))
+            close = np.isfinite(x) & np.isfinite(y) & (np.abs(x - y) <= 10 * np.finfo(precision).eps * size)
+            same = (same | close) & ((np.signbit(x) == np.signbit(y)) | (x != 0) | (y != 0))
+            assert same.all(), (z[~same][:5], x[~same][:5], y[~same][:5])
 
 
 @pytest.mark.usefixtures("way")
@@ -177,3 +203,47 @@ def test_constants() -> None:
     for literal in (table, fill):
         checked(lambda a, literal=literal: ptir.MulOp(a, ptir.ConstantOp(literal)), numbers(3))
         checked(lambda a, literal=literal: [ptir.NegOp(a), ptir.ConstantOp(literal)], numbers(3))
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("precision", ["f4", "f8"])
+@pytest.mark.parametrize("op", WIDE, ids=lambda op: op.name)
+def test_errors_of_functions(op: Any, precision: str) -> None:
+    """Within 5 units of the last place of the magnitude of the values of wider numbers."""
+    wide = {"f4": np.complex128, "f8": np.clongdouble}[precision]
+    if np.finfo(wide).nmant <= np.finfo(precision).nmant:
+        pytest.skip("no wider numbers on this machine")
+    z = finite(precision)
+    found = mind_runtime.compile(program(types(z), op), target="native")(z)
+    with np.errstate(all="ignore"):
+        wanted = WIDE[op](z.astype(wide))
+        error = np.abs(found - wanted) / np.maximum(np.abs(wanted), np.finfo(precision).tiny)
+    assert error[np.isfinite(found)].max() <= 5 * np.finfo(precision).eps
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_drawn_programs(seed: int) -> None:
+    """Chains of functions, products and moves, whose results are those of NumPy on whole numbers."""
+    drawn = np.random.default_rng(seed)
+    shape = tuple(int(n) for n in drawn.integers(1, 9, drawn.integers(1, 4)))
+
+    def body(*arguments: Any) -> list[Any]:
+        values = list(arguments)
+        for _ in range(8):
+            x, y = (values[i] for i in drawn.integers(0, len(values), 2))
+            kind = drawn.integers(0, 4)
+            if kind < 2:
+                values.append(FUNCTIONS[drawn.integers(0, len(FUNCTIONS))](ptir.MulOp(x, ptir.ConjOp(y))))
+            elif kind == 2:
+                values.append((ptir.AddOp, ptir.SubOp, ptir.MulOp)[drawn.integers(0, 3)](x, y))
+            else:
+                values.append(ptir.ReverseOp(ptir.TanhOp(x), axes=[0]))
+        return [v.result for v in values[-3:]]
+
+    arrays = [numbers(*shape, bits=64) for _ in range(2)]
+    module = program(types(*arrays), body)
+    native = mind_runtime.compile(module, target="native")
+    assert " 0 ops on NumPy" in native.explain()[0]
+    for found, wanted in zip(native(*arrays), mind_runtime.compile(module)(*arrays), strict=True):
+        known = np.isfinite(wanted) & (np.abs(wanted) < 1e100)
+        np.testing.assert_allclose(found[known], wanted[known], rtol=1e-7, atol=1e-7)

@@ -27,3 +27,17 @@ def test_infinite_and_huge_parts(name: str, dtype: type) -> None:
     tolerance = 8 * np.finfo(dtype).eps
     for part in ("real", "imag"):
         np.testing.assert_allclose(getattr(found[known], part), getattr(expected[known], part), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_precision(name: str) -> None:
+    """Within 8 units in the last place of the magnitude, near the singularities -1, 1, -i and i too."""
+    rng = np.random.default_rng(0)
+    z = 2 * (rng.standard_normal(4000) + 1j * rng.standard_normal(4000))
+    near = (rng.standard_normal(4000) + 1j * rng.standard_normal(4000)) * 10.0 ** rng.uniform(-3, 0, 4000)
+    z = np.concatenate([z, near, *(near + pole for pole in (1, -1, 1j, -1j))]).astype(np.complex64)
+    type_ = f"tensor<{z.size}xcomplex<f32>>"
+    found = run(program(f"%x: {type_}", f"%r = chlo.{name} %x : {type_} -> {type_}", type_), z)
+    expected = NAMES[name](z.astype(np.complex128))
+    error = np.abs(found - expected) / np.abs(expected)
+    assert error.max() <= 8 * np.finfo(np.float32).eps, z[error.argmax()]

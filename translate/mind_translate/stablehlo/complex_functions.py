@@ -141,9 +141,12 @@ def complex_atanh(to: Lander, z: SSAValue) -> SSAValue:
     """
     `log1p(4x / ((1 - x)^2 + y^2)) / 4 + i atan2(2y, (1 - x)(1 + x) - y^2) / 2`.
 
-    Both fractions are reduced by the largest of 1, `|x|` and `|y|`, so that no square overflows.
+    Both fractions are reduced by the largest of 1, `|x|` and `|y|`, so that no square overflows. Of a negative x the function of
+    -x is negated: a logarithm of a fraction near -1 would lose digits. It is selected, because the derivative of `|x|` at 0 is 0.
     """
     x, y = (_finite(to, v) for v in parts(to, z))
+    is_negative = to.compare("less", x, 0.0)
+    x = to.select(is_negative, to.emit(ptir.NegOp, x), x)
     one = to.like(1.0, x)
     larger = to.emit(ptir.MaximumOp, to.emit(ptir.AbsOp, x), to.emit(ptir.AbsOp, y))
     scale = to.emit(ptir.StopGradientOp, to.emit(ptir.MaximumOp, larger, one))
@@ -155,7 +158,8 @@ def complex_atanh(to: Lander, z: SSAValue) -> SSAValue:
     )
     below = to.emit(ptir.SubOp, _mul(to, small, to.emit(ptir.AddOp, one, x)), square)
     angle = to.emit(ptir.Atan2Op, _scaled(to, low, 2.0), below)
-    return _complex(to, _scaled(to, to.emit(ptir.Log1pOp, ratio), 0.25), _scaled(to, angle, 0.5))
+    real = _scaled(to, to.emit(ptir.Log1pOp, ratio), 0.25)
+    return _complex(to, to.select(is_negative, to.emit(ptir.NegOp, real), real), _scaled(to, angle, 0.5))
 
 
 def complex_hyperbolic(of_cos: Function, of_sin: Function) -> Function:

@@ -72,11 +72,8 @@ class _ConvolutionLoops:
         f, it = self.f, self.it
         self.border = Border(f, it) if has_border(it) else None
         extents = it.grid
-
-        def unit(u: str, /, *values: str) -> None:
+        for u in f.each("%begin", "%end", hint="unit"):
             self.unit(*(unflattened(f, u, extents) if prod(extents) > 1 else ["0"] * 4))
-
-        f.loop("%begin", "%end", 1, unit, hint="unit")
         return prod(extents)
 
     def unit(self, part: str, group: str, some: str, run: str) -> None:
@@ -105,14 +102,15 @@ class _ConvolutionLoops:
         first = f.mul(some, it.work[0])
         last, (full, rest) = f.least(f.add(first, str(it.work[0])), str(it.panels)), divmod(it.columns, it.cut.columns)
 
-        def panel(p: str, /, *values: str) -> None:
+        def panel(p: str) -> None:
             if not rest or not full:
                 then(self.panel(part, group, p, rest or it.cut.columns))
                 return
             f.when(f.op(f"icmp slt i64 {p}, {full}", "whole"), lambda: then(self.panel(part, group, p, it.cut.columns)))
             f.when(f.op(f"icmp eq i64 {p}, {full}", "last"), lambda: then(self.panel(part, group, p, rest)))
 
-        f.loop(first, last, 1, panel, hint="panel")
+        for p in f.each(first, last, hint="panel"):
+            panel(p)
 
     def panel(self, part: str, group: str, number: str, columns: int) -> _ColumnPanel:
         """A panel of a group, and its place in the sums of a part."""
@@ -130,8 +128,7 @@ class _ConvolutionLoops:
         """The blocks of the window that are of a part."""
         f, it = self.f, self.it
         each = it.blocks // it.parts
-
-        def block(k: str, /, *values: str) -> None:
+        for k in f.each("0", str(each), hint="block"):
             numbers = unflattened(f, f.add(f.mul(part, each), k), [s.blocks for s in it.slides]) if it.blocks > 1 else []
             firsts = [f.mul(number, slide.window) for number, slide in zip(numbers, it.slides, strict=False)]
             b = "0"
@@ -142,15 +139,12 @@ class _ConvolutionLoops:
             more = f.op(f"icmp ne i64 {k}, 0", "more") if each > 1 else "false"
             then(_WindowBlock(firsts or ["0"] * len(it.slides), b, more))
 
-        f.loop("0", str(each), 1, block, hint="block")
-
     def places(self, run: str, block: _WindowBlock, then: Callable[[_OuterPlace], None]) -> None:
         """The places of a unit along the outer axes."""
         f, it = self.f, self.it
         first = f.mul(run, it.work[1])
         last = f.least(f.add(first, str(it.work[1])), str(prod(it.extents)))
-
-        def place(number: str, /, *values: str) -> None:
+        for number in f.each("0", f.op(f"sub nsw i64 {last}, {first}", "count"), hint="place"):
             flat = f.add(first, number) if self.border is None else self.border.rotated(first, last, number)
             at = unflattened(f, flat, it.extents) if prod(it.extents) > 1 else ["0"] * len(it.extents)
             a, bounds = "0", list[str]()
@@ -166,8 +160,6 @@ class _ConvolutionLoops:
                     bounds += window_bounds(f, slide, begin)
             then(_OuterPlace(at, a, bounds, "false" if self.border is None else self.border.is_outside(bounds)))
 
-        f.loop("0", f.op(f"sub nsw i64 {last}, {first}", "count"), 1, place, hint="place")
-
     def tiles(self, block: _WindowBlock, place: _OuterPlace, panels: Callable[[Callable[[_ColumnPanel], None]], None]) -> None:
         """The tiles along the axis of the rows, each for some panels."""
         f, it = self.f, self.it
@@ -175,13 +167,14 @@ class _ConvolutionLoops:
         slide = it.slides[along - 1] if along else Slide(0, 0, 1, 1, 1, 0)
         for start, count, rows, taps in self.runs:
 
-            def iteration(t: str, /, *values: str, start: int = start, rows: int = rows, taps: Taps | None = taps) -> None:
+            def tile(t: str, start: int = start, rows: int = rows, taps: Taps | None = taps) -> None:
                 row = f.add(f.mul(t, rows), str(start))
                 begin = f.add(f.mul(row, slide.stride), str(-slide.low))
                 a = f.add(place.a, f.mul(begin, it.lhs.strides[along]))
                 panels(lambda panel: self.call(block, place, panel, (row, a), ConvolutionTile(rows, panel.columns, taps)))
 
-            f.loop("0", str(count), 1, iteration, hint="tile")
+            for t in f.each("0", str(count), hint="tile"):
+                tile(t)
 
     def call(
         self, block: _WindowBlock, place: _OuterPlace, panel: _ColumnPanel, at: tuple[str, str], tile: ConvolutionTile

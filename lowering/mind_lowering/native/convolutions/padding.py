@@ -114,15 +114,8 @@ class Border:
 
     def forget(self) -> None:
         """Emit that no taps are known to be finite: those that come are of another block of the window."""
-        f = self.f
-
-        def forget(panel: str, /, *values: str) -> None:
-            f.do(f"store i64 -1, ptr {self._of(panel)}, align 8")
-
-        if self.count > 1:
-            f.loop("0", str(self.count), 1, forget, hint="panel")
-        else:
-            forget("0")
+        for panel in self.f.each("0", str(self.count), hint="panel"):
+            self.f.do(f"store i64 -1, ptr {self._of(panel)}, align 8")
 
     def _of(self, panel: str) -> str:
         """Emit the address of what is known of a panel."""

@@ -332,13 +332,10 @@ class _ConvolutionTileBody:
                 self.hand(hand, str(r), q, value)
             return
         self.store(found, room)
-
-        def row(r: str, /, *values: str) -> None:
+        for r in f.each("0", str(self.tile.rows), hint="r"):
             for q in range(vectors):
                 index = f.add(f.mul(r, vectors * self.width), str(q * self.width))
                 self.hand(hand, r, q, self.from_room(room, index))
-
-        f.loop("0", str(self.tile.rows), 1, row, hint="r")
 
     def added(self, found: Sequence[str]) -> list[str]:
         """The results added to the sums of blocks before, which are where results are stored."""

@@ -84,7 +84,7 @@ class Chunks:
         """All units, one chunk after the other."""
         f = self.function("alone", "i64", *JOB[:4], ("ptr", "record"))
 
-        def iteration(chunk: str, /, *values: str) -> None:
+        def iteration(chunk: str) -> None:
             begin = f.op(f"mul nsw i64 {chunk}, %size", "begin")
             end = f.least(f.add(begin, "%size"), "%units")
             status = f.op(f"call i64 %kernel(ptr %args, i64 {begin}, i64 {end})", "status")
@@ -92,7 +92,8 @@ class Chunks:
             found = f.op("call i64 @mind.poll(ptr %record)", "found")
             f.leave(f.op(f"icmp ne i64 {found}, 0", "interrupted"), lambda: found)
 
-        f.loop("0", count_of(f), 1, iteration, hint="chunk")
+        for chunk in f.each("0", count_of(f), hint="chunk"):
+            iteration(chunk)
         f.ret("0")
 
     # Chunks
@@ -201,12 +202,9 @@ def until(f: Function, attempt: Callable[[], str]) -> None:
 
 def copied(f: Function, to: str, source: str, words: str) -> None:
     """Copy words of 64 bits."""
-
-    def iteration(i: str, /, *values: str) -> None:
+    for i in f.each("0", words):
         word = f.op(f"load i64, ptr {f.address('i64', source, i)}, align 8", "word")
         f.do(f"store i64 {word}, ptr {f.address('i64', to, i)}, align 8")
-
-    f.loop("0", words, 1, iteration)
 
 
 def void(text: str) -> None:

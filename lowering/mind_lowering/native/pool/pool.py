@@ -114,11 +114,9 @@ class _Pool(Chunks):
             f.leave(f.op(f"icmp ne i64 {job}, %last", "new"), lambda: job)
 
         def look() -> str:
-            def iteration(i: str, /, *values: str) -> None:
+            for _ in f.each("0", str(_TURNS)):
                 found()
                 self.rest(f)
-
-            f.loop("0", str(_TURNS), 1, iteration)
             since = f.op(f"sub i64 {f.op('call i64 @now()', 'now')}, {start}", "since")
             return f.op(f"icmp sge i64 {since}, {self.spin}", "tired")
 
@@ -142,11 +140,8 @@ class _Pool(Chunks):
         f.leave(f.op(f"icmp ne i32 {refused}, 0", "hopeless"), lambda: f.add(have, "1"))
         masks = f.op("alloca [32 x i64], align 16", "masks")  # two sets of 1024 signals
         old = f.address("i64", masks, "16", "old")
-
-        def all_signals(i: str, /, *values: str) -> None:
+        for i in f.each("0", "16"):
             f.do(f"store i64 -1, ptr {f.address('i64', masks, i)}, align 8")
-
-        f.loop("0", "16", 1, all_signals)
         f.do(f"store i64 {_BLOCKED - (1 << 64)}, ptr {masks}, align 8")
         mask = [("i32", "2"), ("ptr", masks), ("ptr", old)]  # SIG_SETMASK
         f.call("pthread_sigmask", "i32", *mask)
@@ -157,7 +152,12 @@ class _Pool(Chunks):
         now = f.op("load atomic i64, ptr @ticket seq_cst, align 8", "now")
         job = f.op(f"and i64 {now}, {CLOSED << 32}", "job")
 
-        def another(i: str, /, *values: str) -> None:
+        def end() -> str:
+            f.call("pthread_attr_destroy", "i32", ("ptr", attributes))
+            f.call("pthread_sigmask", "i32", ("i32", "2"), ("ptr", old), ("ptr", "null"))
+            return f.add(f.op("load i64, ptr @workers, align 8", "workers"), "1")
+
+        for i in f.each(f.add(have, "1"), "%threads", hint="number"):
             number = f.op(f"or i64 {job}, {i}", "number")
             given = f.op(f"inttoptr i64 {number} to ptr", "given")
             begun = f.call("pthread_create", "i32", ("ptr", thread), ("ptr", attributes), ("ptr", "@worker"), ("ptr", given))
@@ -165,13 +165,6 @@ class _Pool(Chunks):
             f.leave(f.op(f"icmp ne i32 {begun}, 0", "refused"), end)
             f.call("pthread_detach", "i32", ("i64", f.op(f"load i64, ptr {thread}, align 8", "thread")))
             f.do(f"store i64 {i}, ptr @workers, align 8")
-
-        def end() -> str:
-            f.call("pthread_attr_destroy", "i32", ("ptr", attributes))
-            f.call("pthread_sigmask", "i32", ("i32", "2"), ("ptr", old), ("ptr", "null"))
-            return f.add(f.op("load i64, ptr @workers, align 8", "workers"), "1")
-
-        f.loop(f.add(have, "1"), "%threads", 1, another, hint="number")
         f.ret(end())
 
     # Jobs
@@ -209,11 +202,9 @@ class _Pool(Chunks):
             return done
 
         def look() -> str:
-            def iteration(i: str, /, *values: str) -> None:
+            for _ in f.each("0", str(_PATIENCE)):
                 found()
                 self.rest(f)
-
-            f.loop("0", str(_PATIENCE), 1, iteration)
             f.do("store atomic i32 1, ptr @waiting seq_cst, align 4")
             self.futex(f, "@done", WAIT, found())
             return "false"

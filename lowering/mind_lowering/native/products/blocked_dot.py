@@ -55,20 +55,23 @@ def emit_blocked(f: Function, host: TargetInfo, step: BlockedStep, sites: Sites)
                 names[rows, count] = _dots(f.module, host, step, rows, count)
             f.do(f"call void @{names[rows, count]}(ptr %args, i64 {r}, i64 {j})")
 
-        f.loop("0", str(full), tall, lambda r, *_: some(r, tall), hint="r")
+        for r in f.each("0", str(full), tall, hint="r"):
+            some(r, tall)
         if rest := step.lhs.shape[0] - full:
             some(str(full), rest)
 
-    def unit(u: str, /, *values: str) -> None:
+    def unit(u: str) -> None:
         first = f.mul(u, run)
         end = f.least(f.add(first, str(run)), str(w.rows // COLUMNS * COLUMNS))
         if w.rows >= COLUMNS:
-            f.loop(first, end, COLUMNS, lambda j, *_: columns(j, COLUMNS), hint="j")
+            for j in f.each(first, end, COLUMNS, hint="j"):
+                columns(j, COLUMNS)
         if rest := w.rows % COLUMNS:
             last = f.op(f"icmp eq i64 {u}, {-(-w.rows // run) - 1}", "last")
             f.when(last, lambda: columns(str(w.rows - rest), rest))
 
-    f.loop("%begin", "%end", 1, unit, hint="unit")
+    for u in f.each("%begin", "%end", hint="unit"):
+        unit(u)
     if watched:
         look_at_flag(f)
     f.ret("0")

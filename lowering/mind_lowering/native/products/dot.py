@@ -35,22 +35,20 @@ def emit_dots(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
     runs = -(-columns // run)
     names = {n: _dots(f.module, host, product, n) for n in dict.fromkeys((dots, columns % dots)) if n and n <= columns}
 
-    def unit(u: str, /, *values: str) -> None:
+    def unit(u: str) -> None:
         flat = "0" if not product.batch else u if runs == 1 else f.op(f"udiv i64 {u}, {runs}", "batch")
         v = "0" if runs == 1 else f.op(f"urem i64 {u}, {runs}", "run")
         first = f.mul(v, run)
         end = f.least(f.add(first, str(run)), str(columns // dots * dots))
-
-        def iteration(j: str, /, *values: str) -> None:
-            f.do(f"call void @{names[dots]}(ptr %args, i64 {flat}, i64 {j})")
-
         if dots in names:
-            f.loop(first, end, dots, iteration, hint="j")
+            for j in f.each(first, end, dots, hint="j"):
+                f.do(f"call void @{names[dots]}(ptr %args, i64 {flat}, i64 {j})")
         if rest := columns % dots:
             last = f.op(f"icmp eq i64 {v}, {runs - 1}", "last")
             f.when(last, lambda: f.do(f"call void @{names[rest]}(ptr %args, i64 {flat}, i64 {columns - rest})"))
 
-    f.loop("%begin", "%end", 1, unit, hint="unit")
+    for u in f.each("%begin", "%end", hint="unit"):
+        unit(u)
     return prod(product.batch) * runs
 
 

@@ -44,15 +44,12 @@ class _ProductLoops:
             "lhs": self._of_unit("lhs_copy", copied_size(product)) if cut.copy_lhs and cut.by_rows else "",
             "rhs": self._of_unit("rhs_copy", panel_size(product)) if cut.copy_rhs and not cut.whole_rhs else "",
         }
-
-        def unit(u: str, /, *values: str) -> None:
+        for u in f.each("%begin", "%end", hint="unit"):
             flat = u if each == 1 else f.op(f"udiv i64 {u}, {each}", "batch")
             *batch, v = unflattened(f, u, extents) if prod(extents) > 1 else ["0"] * len(extents)
             if not product.batch:
                 flat = "0"
             (self.rows if cut.by_rows else self.columns)(flat, batch, v)
-
-        f.loop("%begin", "%end", 1, unit, hint="unit")
         return prod(extents)
 
     def _of_unit(self, name: str, size: int) -> str:
@@ -74,13 +71,10 @@ class _ProductLoops:
         if self.product.blocks == 1:
             body("0", str(depth))
             return
-
-        def block(k: str, /, *values: str) -> None:
+        for k in self.f.each("0", str(depth), self.cut.depth, hint="k"):
             if self.is_long:
                 poll(self.f)
             body(k, self.f.least(self.f.op(f"sub nsw i64 {depth}, {k}", "left"), str(self.cut.depth)))
-
-        self.f.loop("0", str(depth), self.cut.depth, block, hint="k")
 
     def rows(self, flat: str, batch: list[str], v: str) -> None:
         """A block of rows, all columns."""
@@ -97,14 +91,15 @@ class _ProductLoops:
                 copy_rows(f, self.host, product, a, self.mine["lhs"], count, depth)
                 a, source = self.mine["lhs"], TileOperand(product.total, *copied_strides(product))
 
-            def panel(p: str, /, *values: str) -> None:
+            def panel(p: str) -> None:
                 b, right = self.rhs(batch, p, k)
                 by_panel(f, product, p, lambda columns: tiles(p, b, right, columns))
 
             def tiles(p: str, b: str, right: TileOperand, columns: int) -> None:
                 self.tiles(flat, (first, last), (a, row, source), (b, p, right), columns, (k, depth), last_block)
 
-            f.loop("0", str(product.panels), 1, panel, hint="panel")
+            for p in f.each("0", str(product.panels), hint="panel"):
+                panel(p)
 
         self.blocks(block)
 
@@ -134,7 +129,8 @@ class _ProductLoops:
                     self.tiles(flat, every, (a, "0", source), (at, f.add(first, p), right), width, (k, depth), "")
 
                 full, rest = divmod(columns, cut.columns)
-                f.loop("0", str(full), 1, lambda p, *_: panel(p, cut.columns), hint="panel")
+                for p in f.each("0", str(full), hint="panel"):
+                    panel(p, cut.columns)
                 if rest:
                     panel(str(full), rest)
 
@@ -189,10 +185,8 @@ class _ProductLoops:
             depth = f", i64 {block[1]}, i64 {block[0]}" if self.product.blocks > 1 else ""
             f.do(f"call void @{name}(ptr %args, ptr {from_}, ptr {b}, i64 {flat}, i64 {at}, i64 {column}{depth})")
 
-        def iteration(t: str, /, *values: str) -> None:
+        for t in f.each(first, last, hint="tile"):
             call(t, cut.rows)
-
-        f.loop(first, last, 1, iteration, hint="tile")
         if not self.rest:
             return
         if last_block:

@@ -31,7 +31,7 @@ def emit_panels(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
     source, target = argument(f, 0, "rhs"), argument(f, 1, "panels")
     extents, size = distinct_axes(view), whole_panel_size(product)
 
-    def unit(u: str, /, *values: str) -> None:
+    def unit(u: str) -> None:
         *batch, group = unflattened(f, u, [*extents, product.groups])
         start = index_of(f, view, [*batch, "0", f.mul(group, cut.group * cut.columns)])
         from_ = f.address(stored(view.dtype), source, start)
@@ -45,7 +45,8 @@ def emit_panels(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
 
         by_group(f, product, group, copy)
 
-    f.loop("%begin", "%end", 1, unit, hint="group")
+    for u in f.each("%begin", "%end", hint="group"):
+        unit(u)
     return prod(extents) * product.groups
 
 
@@ -99,7 +100,7 @@ def _copy_offsets(
     lanes, total = Lanes(f, host, width, None, "b"), product.total
     vectors = wide // width
 
-    def vector_of(number: str, /, *values: str) -> None:
+    def vector_of(number: str) -> None:
         panel, inside = divided(f, number, vectors)
         first = f.add(f.mul(panel, wide * apart), f.mul(inside, width))
         strip = f.address(register(total), target, first)
@@ -110,7 +111,8 @@ def _copy_offsets(
         (sums,) = f.loop("0", depth, 1, step, [(lanes.type(total), lanes.constant(total, 0))], "k")
         lanes.store(total, sums, strip, str(-wide), 1)
 
-    f.loop("0", str(-(-columns // width)), 1, vector_of, hint="strip")
+    for number in f.each("0", str(-(-columns // width)), hint="strip"):
+        vector_of(number)
 
 
 def _copy_panels(
@@ -127,17 +129,13 @@ def _copy_panels(
     source, target = ends
     view, width, wide = product.rhs, product.cut.width, product.cut.columns
     if view.strides[-2] == 1 and view.strides[-1] != 1 and width > 1:
-
-        def strip(number: str, /, *values: str, count: int = width) -> None:
-            copy_strip(f, host, product, at, (source, target), (number, count), depth, apart)
-
         full, rest = divmod(columns, width)
-        f.loop("0", str(full), 1, strip, hint="strip")
+        for number in f.each("0", str(full), hint="strip"):
+            copy_strip(f, host, product, at, ends, (number, width), depth, apart)
         if rest:
-            strip(str(full), count=rest)
+            copy_strip(f, host, product, at, ends, (str(full), rest), depth, apart)
         return
-
-    def step(k: str, /, *values: str) -> None:
+    for k in f.each("0", depth, hint="k"):
         from_ = f.address(stored(view.dtype), source, f.mul(k, product.right.strides[-2]))
         to = f.address(register(product.total), target, f.mul(k, wide))
         for first in range(0, columns, width):
@@ -146,8 +144,6 @@ def _copy_panels(
             x = at.read(lanes, product.total, from_, (f.mul(str(first), view.strides[-1]), k, str(first)))
             panel, inside = divmod(first, wide)
             Lanes(f, host, width).store(product.total, x, to, str(panel * wide * apart + inside), 1)
-
-    f.loop("0", depth, 1, step, hint="k")
 
 
 def copy_strip(
@@ -183,14 +179,12 @@ def copy_strip(
         for u, column in enumerate(transposed(lanes, register(total), rows)[:steps]):
             Lanes(f, host, width).store(total, column, to, str(u * wide), 1)
 
-    def iteration(k: str, /, *values: str) -> None:
-        square(k, None, width)
-
     def squares(end: str) -> None:
         if at.decode is at.words is None and view.dtype is total and count == width and stored(total) == register(total):
             copy_squares(f, host, total, width, (from_strip, to_strip), (view.strides[-1], wide), end)
         else:
-            f.loop("0", end, width, iteration, hint="k")
+            for k in f.each("0", end, width, hint="k"):
+                square(k, None, width)
 
     if depth.isdigit():
         full, rest = divmod(int(depth), width)
@@ -219,8 +213,7 @@ def emit_rows(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
     count, length = (product.rows, product.depth) if by_row else (product.depth, product.rows)
     run = max(1, LINES // length)
     pieces = -(-count // run)
-
-    def unit(u: str, /, *values: str) -> None:
+    for u in f.each("%begin", "%end", hint="lines"):
         *batch, piece = unflattened(f, u, [*extents, pieces])
         first = f.mul(piece, run)
         some = f.least(f.op(f"sub i64 {count}, {first}", "left"), str(run)) if pieces > 1 else str(count)
@@ -230,8 +223,6 @@ def emit_rows(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
         place = f.add(f.mul(matrix, size), f.mul(first, to_row if by_row else to_step))
         rows, depth = (some, str(length)) if by_row else (str(length), some)
         copy_rows(f, host, product, from_, f.address(register(product.total), target, place), rows, depth)
-
-    f.loop("%begin", "%end", 1, unit, hint="lines")
     return prod(extents) * pieces
 
 
@@ -243,7 +234,7 @@ def copy_rows(f: Function, host: TargetInfo, product: EmittedProduct, source: st
     strides = view.strides[-2:] if to_step == 1 else view.strides[-2:][::-1]
     apart = to_row if to_step == 1 else to_step
 
-    def line(i: str, /, *values: str) -> None:
+    def line(i: str) -> None:
         from_ = f.address(stored(view.dtype), source, f.mul(i, strides[0]))
         to = f.address(register(product.total), target, f.mul(i, apart))
 
@@ -255,24 +246,21 @@ def copy_rows(f: Function, host: TargetInfo, product: EmittedProduct, source: st
                 x = load_words(lanes, words, product.lhs, -1, from_, index, strides[1])
             lanes.store(product.total, x, to, j, 1)
 
-        def iteration(j: str, /, *values: str) -> None:
+        full = str(int(inner) // width * width) if inner.isdigit() else f.op(f"and i64 {inner}, {-width}", "full")
+        for j in f.each("0", full, width, hint="j"):
             some(Lanes(f, host, width, None, "a"), j)
-
         if inner.isdigit():
-            full, rest = int(inner) // width * width, int(inner) % width
-            f.loop("0", str(full), width, iteration, hint="j")
-            if rest:
-                some(Lanes(f, host, width, ones(width, rest) if width > 1 else None, "a"), str(full))
+            if rest := int(inner) % width:
+                some(Lanes(f, host, width, ones(width, rest) if width > 1 else None, "a"), full)
             return
-        full = f.op(f"and i64 {inner}, {-width}", "full")
-        f.loop("0", full, width, iteration, hint="j")
 
         def short() -> None:
             some(Lanes(f, host, width, active(f, width, full, inner), "a"), full)
 
         f.when(f.op(f"icmp slt i64 {full}, {inner}", "short"), short)
 
-    f.loop("0", outer, 1, line, hint="i")
+    for i in f.each("0", outer):
+        line(i)
 
 
 def active(f: Function, width: int, first: str, end: str) -> str | None:

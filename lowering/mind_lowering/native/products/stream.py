@@ -34,12 +34,13 @@ def emit_stream(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
     columns, bands, length = product.columns, product.cut.bands, _run(host, product)
     runs, stream = -(-columns // length), _Stream(f, host, product)
 
-    def unit(u: str, /, *values: str) -> None:
+    def unit(u: str) -> None:
         *batch, band, v = unflattened(f, u, [*product.batch, bands, runs])
         column = f.mul(v, length)
         by_part(f, columns, length, v, lambda count: stream.run(batch, band, column, count))
 
-    f.loop("%begin", "%end", 1, unit, hint="unit")
+    for u in f.each("%begin", "%end", hint="unit"):
+        unit(u)
     return prod(product.batch) * bands * runs
 
 
@@ -103,7 +104,8 @@ class _Stream:
         f, product, (steps, bands) = self.f, self.product, (self.product.cut.stream, self.product.cut.bands)
         whole, rest, first = str(product.depth // steps * steps), product.depth % steps, f.mul(band, product.band)
         end = f.least(f.add(first, str(product.band)), whole) if bands > 1 else whole
-        f.loop(first if bands > 1 else "0", end, steps, lambda k, *_: some(k, steps), hint="k")
+        for k in f.each(first if bands > 1 else "0", end, steps, hint="k"):
+            some(k, steps)
         if rest and bands == 1:
             some(whole, rest)
         elif rest:

@@ -29,11 +29,8 @@ def vectors(f: Function, width: int, count: int, body: Callable[[str, Sequence[s
     """`body(first column, masks of the vectors)` along a run, `most` vectors at a time."""
     step = width * most
     full = count // step * step
-
-    def iteration(j: str, /, *values: str) -> None:
+    for j in f.each("0", str(full), step, hint="j"):
         body(j, [None] * most)
-
-    f.loop("0", str(full), step, iteration, hint="j")
     whole, rest = divmod(count - full, width)
     masks: list[str | None] = [None] * whole
     if rest:
@@ -139,7 +136,7 @@ def emit_sums(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
 
         vectors(f, width, count, body, most)
 
-    def unit(u: str, /, *values: str) -> None:
+    def unit(u: str) -> None:
         *batch, v = unflattened(f, u, [*product.batch, runs])
         column = f.mul(v, UNIT)
 
@@ -149,5 +146,6 @@ def emit_sums(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
 
         by_part(f, columns, UNIT, v, every)
 
-    f.loop("%begin", "%end", 1, unit, hint="unit")
+    for u in f.each("%begin", "%end", hint="unit"):
+        unit(u)
     return prod(product.batch) * runs

@@ -230,11 +230,9 @@ class _ProductTileBody:
         for i, value in enumerate(found):
             f.do(f"store {lanes.of(type)} {value}, ptr {f.address(type, room, str(i * self.width))}, align 64")
 
-        def each(r: str, /, *values: str) -> None:
+        for r in f.each("0", str(self.tile.rows), hint="r"):
             row = f.add("%row", r)
             for q, mask in enumerate(self.masks):
                 index = f.add(f.mul(r, self.vectors * self.width), str(q * self.width))
                 value = lanes.op(f"load {lanes.of(type)}, ptr {f.address(type, room, index)}, align 8")
                 one(row, q, mask, value)
-
-        f.loop("0", str(self.tile.rows), 1, each, hint="r")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from mind_dialect.ptir import GatherOp, PtirLiteralAttr, ReduceOp
+from mind_dialect.ptir import GatherOp, PtirLiteralAttr
 from mind_dialect.ptir.types import Kind, PtirDType
 
 from ..casts import constant
@@ -61,17 +61,18 @@ class AlongLoops(RowLoops):
             type = stored(kept_as(value.dtype))
             self.room[value] = f.op(f"alloca [{self.plan.length} x {type}], align 64", identifier(value.hint or "kept"))
 
-        def unit(index: str, /, *values: str) -> None:
-            self.begin_columns(index)
-            high = f.least(f.mul(f.add(index, "1"), per_unit), str(rows))
-            f.loop(f.mul(index, per_unit), high, 1, self.row, hint="row")
+        def some(low: str, high: str) -> None:
+            for row in f.each(f.mul(low, per_unit), f.least(f.mul(high, per_unit), str(rows)), hint="row"):
+                self.row(row)
 
         def loops(streamed: bool) -> None:
             self.past = past if streamed else ()
-            if self.sums:
-                f.loop("%begin", "%end", 1, unit, hint="unit")
-            else:
-                f.loop(f.mul("%begin", per_unit), f.least(f.mul("%end", per_unit), str(rows)), 1, self.row, hint="row")
+            if not self.sums:
+                some("%begin", "%end")
+                return
+            for unit in f.each("%begin", "%end", hint="unit"):
+                self.begin_columns(unit)
+                some(unit, f.add(unit, "1"))
 
         past = [value for value in past if self.is_in_lines(self.outputs[value])]
         twice(f, [self.outputs[value].base for value in past], loops)
@@ -84,17 +85,14 @@ class AlongLoops(RowLoops):
             base = f.address(stored(dtype), spot.base, f.mul(unit, length), spot.hint)
             self.columns.append((op, value, replace(spot, base=base)))
             full = length - length % self.width
-
-            def clear(index: str, /, *values: str, op: ReduceOp = op, base: str = base, dtype: PtirDType = dtype) -> None:
+            for index in f.each("0", str(full), self.width, hint="x"):
                 lanes = self.lanes()
                 lanes.store(dtype, identity(lanes, op), base, index, 1)
-
-            f.loop("0", str(full), self.width, clear, hint="x")
             if full < length:
                 rest = self.lanes(length - full)
                 rest.store(dtype, identity(rest, op), base, str(full), 1)
 
-    def row(self, row: str, /, *values: str) -> None:
+    def row(self, row: str) -> None:
         """All passes over one row."""
         at = self.indexes(row)
         self.iterations = (

@@ -91,11 +91,11 @@ class ColumnLoops(RowLoops):
         outer = rows // self.extent
         every = [self.lanes()] * (self.group // self.width)
 
-        def inside(index: str, /, *values: str) -> None:
+        def inside(index: str) -> None:
             *at, strip = unflattened(f, index, [*(self.axes[i].extent for i in self.outer), whole])
             self.strip_of(dict(zip(self.outer, at, strict=True)), f.mul(strip, self.strip), self.strip // self.group, every)
 
-        def last(index: str, /, *values: str) -> None:
+        def last(index: str) -> None:
             places = unflattened(f, f.add(index, str(-outer * whole)), [self.axes[i].extent for i in self.outer])
             at, groups, start = dict(zip(self.outer, places, strict=True)), rest // self.group, whole * self.strip
             if groups:
@@ -109,9 +109,11 @@ class ColumnLoops(RowLoops):
             low = f.mul("%begin", per_unit)
             high = f.least(f.mul("%end", per_unit), str(outer * (whole + (rest > 0))))
             if whole:
-                f.loop(low, f.least(high, str(outer * whole)), 1, inside, hint="strip")
+                for index in f.each(low, f.least(high, str(outer * whole)), hint="strip"):
+                    inside(index)
             if rest:
-                f.loop(f.greatest(low, str(outer * whole)), high, 1, last, hint="rest")
+                for index in f.each(f.greatest(low, str(outer * whole)), high, hint="rest"):
+                    last(index)
 
         past = [value for value in past if self.is_in_lines(self.outputs[value])]
         twice(f, [self.outputs[value].base for value in past], loops)
@@ -139,13 +141,10 @@ class ColumnLoops(RowLoops):
     def each_group(self, body: Callable[[], None]) -> None:
         """Emit something for each group of the strip."""
         _, groups, _ = self.strip_at
-
-        def group(index: str, /, *values: str) -> None:
-            self.begin_group(self.f.mul(index, self.group))
-            body()
-
         if groups > 1:
-            self.f.loop("0", str(groups), 1, group, hint="group")
+            for index in self.f.each("0", str(groups), hint="group"):
+                self.begin_group(self.f.mul(index, self.group))
+                body()
         else:
             body()
 

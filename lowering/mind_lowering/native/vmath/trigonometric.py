@@ -98,7 +98,7 @@ def _large_lanes(v: Reals, name: str) -> str:
     for type, value, place in zip((of, of, v.lanes.of("i8")), ("%x", "%found", flags), places, strict=True):
         made.do(f"store {type} {value}, ptr {place}, align 64")
 
-    def lane(i: str, *_: str) -> None:
+    def lane(i: str) -> None:
         flag = made.op(f"load i8, ptr {made.address('i8', places[2], i)}, align 1")
 
         def replace_one() -> None:
@@ -108,7 +108,8 @@ def _large_lanes(v: Reals, name: str) -> str:
 
         made.when(made.op(f"icmp ne i8 {flag}, 0"), replace_one)
 
-    made.loop("0", str(width), 1, lane)
+    for i in made.each("0", str(width)):
+        lane(i)
     made.ret(made.op(f"load {of}, ptr {places[1]}, align 64"))
     return called
 

@@ -20,7 +20,6 @@ from mind_dialect.ptir import (
     BroadcastToOp,
     CastOp,
     ConstantOp,
-    DivOp,
     DotGeneralOp,
     ExpOp,
     FusionOp,
@@ -32,20 +31,17 @@ from mind_dialect.ptir import (
 )
 from mind_dialect.ptir.types import tensor_type
 
-from ..building import axes_of_reduction, constant, in_place_of, insert_new, only_units, spec_of
+from ..building import axes_of_reduction, constant, fill, in_place_of, insert_new, only_units, spec_of, uniform
 from ..dead_ops import replace_values
 from ..propagate_layouts import is_elementwise, rebuilt
+from . import softmax
 from .attention import STEPS, match, towards_scores
-from .matching import OpT, is_float, made_by
+from .matching import MismatchError, OpT, is_float, made_by
 
 Axes = tuple[int | None, ...]
 """For each axis of one value, the axis of another that is the same; None for an extent of 1, and where there is repetition."""
 Shape = tuple[int, ...]
 SIDES = {"lhs": "rhs", "rhs": "lhs"}
-
-
-class OtherError(Exception):
-    """Something is no attention, or one that is not framed."""
 
 
 def frame(root: Operation) -> bool:
@@ -67,7 +63,7 @@ def _framed(op: DotGeneralOp) -> tuple[SSAValue, PtirOp] | None:
         attention = _Attention(op, side)
         try:
             return attention.framed()
-        except OtherError:
+        except MismatchError:
             for made in attention.made:
                 made.drop_all_references()  # what it used has one use less again
     return None
@@ -75,7 +71,7 @@ def _framed(op: DotGeneralOp) -> tuple[SSAValue, PtirOp] | None:
 
 def _require(condition: object) -> None:
     if not condition:
-        raise OtherError
+        raise MismatchError
 
 
 def _shape(value: SSAValue) -> Shape:
@@ -98,7 +94,7 @@ class _Attention:
     """The new ops."""
 
     def framed(self) -> tuple[SSAValue, PtirOp]:
-        """Return what the attention gives, and the end of new ops; OtherError if this is no attention."""
+        """Return what the attention gives, and the end of new ops; MismatchError if this is no attention."""
         root, values = self.root, self.root.values()
         _require(len(values["contract_lhs"]) == 1)
         weights = root.lhs if self.side == "lhs" else root.rhs
@@ -169,9 +165,13 @@ class _Attention:
         x, axes = self.behind(value, axes)
         if (cast_op := made_by(x, CastOp)) is not None:
             return self.again(cast_op, [self.weights(cast_op.x, axes)])
-        divided = self.known(x, DivOp)
-        e, at = self.behind(divided.lhs, axes)
-        total = self.reduction(divided.rhs, axes, "sum", (e, at))
+        quotient = cast(PtirOp, x.owner)
+        parts = softmax.divided(quotient)
+        _require(parts)
+        assert parts is not None
+        numerator, denominator, reciprocal = parts
+        e, at = self.behind(numerator, axes)
+        total = self.reduction(denominator, axes, "sum", (e, at))
         exponential = self.known(e, ExpOp)
         d, at = self.behind(exponential.x, at)
         difference = self.known(d, SubOp)
@@ -182,7 +182,10 @@ class _Attention:
         assert scores is not None
         shifted = self.again(difference, [scores, self.repeated(greatest, scores)])
         e = self.again(exponential, [shifted])
-        return self.again(divided, [e, self.repeated(total, e)])
+        divisor = self.repeated(total, e)
+        for op in reciprocal:
+            divisor = self.again(op, [divisor])
+        return self.again(quotient, [e, divisor])
 
     def behind(self, value: SSAValue, axes: Axes, *, repeats: bool = False) -> tuple[SSAValue, Axes]:
         """Return the value behind views: transposes, extents of 1 added or dropped, and repetition if it `repeats`."""
@@ -211,31 +214,45 @@ class _Attention:
         self.inside.add(op)
         return op
 
-    def reduction(self, value: SSAValue, axes: Axes, kind: str, of: tuple[SSAValue, Axes]) -> ReduceOp:
-        """The reduction along keys of what is found at `of` that `value` repeats along them."""
+    def reduction(self, value: SSAValue, axes: Axes, kind: str, of: tuple[SSAValue, Axes]) -> Sequence[PtirOp]:
+        """The reduction along keys of what is found at `of` that `value` repeats along them, and its guard, if it has one."""
         x, axes = self.behind(value, axes, repeats=True)
-        op = self.known(x, ReduceOp)
-        _require(op.values()["kind"] == kind and spec_of(op.x).dtype is spec_of(op.result).dtype)
-        reduced, rank = axes_of_reduction(op), len(_shape(op.x))
-        _require(len(reduced) == 1 and axes[-1] is None)
-        kept = range(rank) if op.values()["keepdims"] else [a for a in range(rank) if a not in reduced]
-        given: Axes = (*(None if a is None else kept[a] for a in axes[:-1]), reduced[0])
+        ops = softmax.reduction(x, kind)
+        _require(ops is not None and axes[-1] is None)
+        assert ops is not None
+        self.inside.update(ops)
+        op = ops[0]
+        (reduced,), rank = axes_of_reduction(op), len(_shape(op.x))
+        kept = range(rank) if op.values()["keepdims"] else [a for a in range(rank) if a != reduced]
+        given: Axes = (*(None if a is None else kept[a] for a in axes[:-1]), reduced)
         found, at = self.behind(op.x, given)
         _require((found, at) == of)
-        return op
+        return ops
 
     def again(self, op: PtirOp, operands: Sequence[SSAValue]) -> SSAValue:
         """An elementwise op of framed values."""
         self.inside.add(op)
         return self.keep(rebuilt(op, operands, self.shape)).results[0]
 
-    def repeated(self, op: ReduceOp, x: SSAValue) -> SSAValue:
+    def repeated(self, ops: Sequence[PtirOp], x: SSAValue) -> SSAValue:
         """A reduction of framed values along keys, repeated along them."""
-        dtype, thin = spec_of(op.result).dtype, (*self.shape[:-1], 1)
-        values: dict[str, Any] = {**op.values(), "axes": (len(self.shape) - 1,), "keepdims": False}
-        made = self.new(op, ReduceOp, x, type=tensor_type(dtype, self.shape[:-1]), **values)
-        view = self.new(op, ReshapeOp, made.result, type=tensor_type(dtype, thin), new_shape=thin)
+        op, shape = ops[0], self.shape[:-1]
+        dtype, thin = spec_of(op.results[0]).dtype, (*shape, 1)
+        values: dict[str, Any] = {**op.values(), "axes": (len(shape),), "keepdims": False}
+        made = self.new(op, ReduceOp, x, type=tensor_type(dtype, shape), **values)
+        became: dict[SSAValue, SSAValue] = {op.results[0]: made.result}
+        for guard in ops[1:]:
+            operands = [became.get(v) or self.filled(guard, v, shape) for v in guard.operands]
+            became[guard.results[0]] = self.keep(rebuilt(guard, operands, shape)).results[0]
+        view = self.new(op, ReshapeOp, became[ops[-1].results[0]], type=tensor_type(dtype, thin), new_shape=thin)
         return self.stretched(op, view.result, self.shape)
+
+    def filled(self, op: PtirOp, value: SSAValue, shape: Shape) -> SSAValue:
+        """Return the number that a value is everywhere, in another shape."""
+        number = uniform(value)
+        _require(number is not None)
+        assert number is not None
+        return self.keep(fill(op, spec_of(value).dtype, shape, number)).result
 
     # Scores
 

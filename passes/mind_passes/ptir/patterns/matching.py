@@ -19,6 +19,10 @@ from ..rewrites.casts import FLOATS
 OpT = TypeVar("OpT", bound=ptir.PtirOp)
 
 
+class MismatchError(Exception):
+    """Ops do not have the form that is looked for, as far as this can tell; the message may say why."""
+
+
 @dataclass(frozen=True)
 class Match:
     """

@@ -34,10 +34,10 @@ GUARDS = {"max": (float("-inf"), 0.0), "sum": (0.0, 1.0)}
 
 def find(root: PtirOp) -> Softmax | None:
     """The softmax that ends in `root`: a quotient, or a product with a reciprocal."""
-    divided = _divided(root)
-    if divided is None or not is_float(root.results[0]):
+    found = divided(root)
+    if found is None or not is_float(root.results[0]):
         return None
-    numerator, denominator, inside = divided
+    numerator, denominator, inside = found
     exponential = made_by(numerator, ExpOp)
     difference = None if exponential is None else made_by(exponential.x, SubOp)
     if exponential is None or difference is None:
@@ -50,8 +50,8 @@ def find(root: PtirOp) -> Softmax | None:
     return Softmax(difference.lhs, total.axis, ops, total.guarded)
 
 
-def _divided(root: PtirOp) -> tuple[SSAValue, SSAValue, list[PtirOp]] | None:
-    """Numerator and denominator."""
+def divided(root: PtirOp) -> tuple[SSAValue, SSAValue, list[PtirOp]] | None:
+    """Return the numerator and the denominator of a quotient or of a product with a reciprocal, and the reciprocal, if any."""
     if isinstance(root, DivOp):
         return root.lhs, root.rhs, []
     if isinstance(root, MulOp):

@@ -23,10 +23,9 @@ from mind_dialect.ptir import DotGeneralOp, FusionOp, ReciprocalOp, TransposeOp
 
 from ..building import insert_new
 from ..dead_ops import erase_dead
-from ..patterns.matching import fusion
+from ..patterns.matching import MismatchError, fusion
 from .copies import Copies, Rows
 from .region import ForwardAttention, Region, forward_of
-from .softmax import UnlikeError
 
 KEPT = "mind.keeps_weights"
 """An attribute of the last product of an attention: why its gradient does not make the weights again."""
@@ -54,7 +53,7 @@ def recompute_attention(module: ModuleOp, refusal: Refusal) -> bool:
                     if forward is not None:
                         _replace(Region(forward, place), block, refusal)
                         changed = True
-                except UnlikeError as e:
+                except MismatchError as e:
                     op.attributes[KEPT] = StringAttr(str(e))
     if changed:
         erase_dead(module)
@@ -62,7 +61,7 @@ def recompute_attention(module: ModuleOp, refusal: Refusal) -> bool:
 
 
 def _replace(region: Region, block: Block, refusal: Refusal) -> None:
-    """Put fusions in the place of an attention and its gradient; UnlikeError if the target has them not all."""
+    """Put fusions in the place of an attention and its gradient; MismatchError if the target has them not all."""
     place, keys = region.place, region.forward.rank - 1
     rows = Rows(region, _attend(region.forward))
     made: list[tuple[FusionOp, list[DotGeneralOp]]] = []
@@ -71,16 +70,16 @@ def _replace(region: Region, block: Block, refusal: Refusal) -> None:
             if products := [op for op in region.products if region.contracted(op) == axis]:
                 made.append((_gradient(rows, products, axis), products))
         if sum(len(products) for _, products in made) < len(region.products):
-            raise UnlikeError("a product that sums over no rows and no keys")
+            raise MismatchError("a product that sums over no rows and no keys")
         fusions = [rows.attend, *(op for op, _ in made)]
         first = min(region.products, key=place.__getitem__)
         given = [v.owner for op in (*fusions, *rows.new) for v in op.operands]
         if any(isinstance(op, Operation) and place.get(op, -1) > place[first] for op in given):
-            raise UnlikeError("what the gradient needs is there too late")
+            raise MismatchError("what the gradient needs is there too late")
         for op in fusions:
             if (reason := refusal(op)) is not None:
-                raise UnlikeError(reason)
-    except UnlikeError:
+                raise MismatchError(reason)
+    except MismatchError:
         for op in (*(op for op, _ in made), *reversed(rows.new), rows.attend):
             op.erase()
         raise

@@ -11,8 +11,9 @@ from mind_dialect import ptir
 from mind_dialect.shapes import inverse_permutation
 
 from ..building import fill, spec_of
+from ..patterns.matching import MismatchError
 from .region import Region
-from .softmax import UnlikeError, is_constant, is_delta
+from .softmax import is_constant, is_delta
 
 
 @dataclass
@@ -128,12 +129,12 @@ class Copies:
             return self._made(fill(op, dtype, sizes(shape), number))
         if (times := is_delta(found)) is not None and self._is_row(value):
             if spec_of(value).dtype is not spec_of(forward.exponential.result).dtype:
-                raise UnlikeError("sums of rows in another dtype")
+                raise MismatchError("sums of rows in another dtype")
             return self.rows.of(times, value)
         if left := self._left(op):
             return self.became.get(left[0], left[0])
         if isinstance(op, ptir.ReduceOp):
-            raise UnlikeError("a sum over scores that is not known beforehand")
+            raise MismatchError("a sum over scores that is not known beforehand")
         made = self._made(op.clone(self.became))
         return self._shared(made) if op is forward.exponential else made
 

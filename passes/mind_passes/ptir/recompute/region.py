@@ -12,8 +12,8 @@ from mind_dialect.ptir.types import F32, F64
 
 from ..building import spec_of
 from ..patterns import attention, softmax
-from ..patterns.matching import Match
-from .softmax import ADJOINT, ONE, WEIGHT, Meaning, UnlikeError, check_free, leaf, meaning
+from ..patterns.matching import Match, MismatchError
+from .softmax import ADJOINT, ONE, WEIGHT, Meaning, check_free, leaf, meaning
 
 MOST_OPS = 64
 """So many ops at most depend on the scores of an attention."""
@@ -42,7 +42,7 @@ class ForwardAttention:
 
 
 def forward_of(root: DotGeneralOp) -> ForwardAttention | None:
-    """The attention that ends in `root` and whose weights have other uses; UnlikeError if it is not in f32 or f64, with sizes."""
+    """The attention that ends in `root` and whose weights have other uses; MismatchError if it lacks sizes, f32 or f64."""
     found = attention.match(root)
     if found is None or found.is_closed():
         return None
@@ -54,12 +54,12 @@ def forward_of(root: DotGeneralOp) -> ForwardAttention | None:
     reductions = {op.values()["kind"]: op for op in found.inside if isinstance(op, ReduceOp)}
     assert shares is not None, "matched"
     if shares.guarded:
-        raise UnlikeError("rows without keys give 0")
+        raise MismatchError("rows without keys give 0")
     (exponential,) = (op for op in shares.inside if isinstance(op, ExpOp))
     if not all(isinstance(n, int) for v in (product.result, root.result) for n in spec_of(v).shape):
-        raise UnlikeError("a dimension has no size")
+        raise MismatchError("a dimension has no size")
     if (dtype := spec_of(exponential.result).dtype) not in (F32, F64):
-        raise UnlikeError(f"the softmax is in {dtype}")
+        raise MismatchError(f"the softmax is in {dtype}")
     return ForwardAttention(found, root, product, reductions["max"], exponential, reductions["sum"])
 
 
@@ -92,7 +92,7 @@ class Region:
         left, right = op.lhs in self.meanings, op.rhs in self.meanings
         value = op.lhs if left else op.rhs
         if left is right or spec_of(value).shape != self.forward.shape:
-            raise UnlikeError("a product of scores with each other, or with some of them")
+            raise MismatchError("a product of scores with each other, or with some of them")
         return value
 
     def contracted(self, op: DotGeneralOp) -> int:
@@ -101,7 +101,7 @@ class Region:
         values = op.values()
         batch, axes = values[f"batch_{side}"], values[f"contract_{side}"]
         if tuple(batch) != tuple(range(rank - 2)) or len(axes) != 1 or len(spec_of(op.result).shape) != rank:
-            raise UnlikeError("a product of other than the matrices of scores")
+            raise MismatchError("a product of other than the matrices of scores")
         return axes[0]
 
     def _adjoint(self) -> DotGeneralOp | None:
@@ -116,7 +116,7 @@ class Region:
                 if same and spec_of(op.result).shape == self.forward.shape:
                     found.append(op)
         if len(found) > 1 or self.forward.product in found:
-            raise UnlikeError("more than one product may be the adjoint of the weights")
+            raise MismatchError("more than one product may be the adjoint of the weights")
         return found[0] if found else None
 
     def _collect(self) -> None:
@@ -129,19 +129,19 @@ class Region:
                 if op is self.forward.root or op in seen:
                     continue
                 if op not in self.place:
-                    raise UnlikeError(f"{op.name} in another block uses what depends on scores")
+                    raise MismatchError(f"{op.name} in another block uses what depends on scores")
                 known = FUSIBLE.get(type(op)) in ("elementwise", "view", "reduction") or isinstance(op, DotGeneralOp)
                 if not known or op in ends:
-                    raise UnlikeError(f"{op.name} uses what depends on scores")
+                    raise MismatchError(f"{op.name} uses what depends on scores")
                 if len(seen) == MOST_OPS:
-                    raise UnlikeError(f"more than {MOST_OPS} ops depend on scores")
+                    raise MismatchError(f"more than {MOST_OPS} ops depend on scores")
                 seen[op] = None
                 waiting += () if isinstance(op, DotGeneralOp) else op.results
         ordered = sorted(seen, key=self.place.__getitem__)
         self.products = [op for op in ordered if isinstance(op, DotGeneralOp)]
         self.ops = [op for op in ordered if isinstance(op, PtirOp) and not isinstance(op, DotGeneralOp)]
         if not self.products:
-            raise UnlikeError("no product takes weights but the attention's own")
+            raise MismatchError("no product takes weights but the attention's own")
 
     def _understand(self) -> None:
         """Find what each value means."""

@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 from mind_dialect import ptir
 
 from ..building import only_units, spec_of, uniform
-from ..patterns.matching import is_float
+from ..patterns.matching import MismatchError, is_float
 
 Powers = tuple[int, int, int]
 Polynomial = Mapping[Powers, float]
@@ -28,10 +28,6 @@ WEIGHT: Powers = (1, 0, 0)
 ADJOINT: Powers = (0, 1, 0)
 DELTA: Powers = (0, 0, 1)
 MOST_TERMS = 4
-
-
-class UnlikeError(Exception):
-    """Values are no gradient of an attention, as far as this can tell, for the reason in the message."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,7 @@ def leaf(value: SSAValue) -> Meaning:
 
 
 def meaning(op: ptir.PtirOp, operands: Sequence[Meaning], keys_axis: int) -> Meaning:
-    """Return the meaning of the result of an op, given that of its operands; UnlikeError if degrees do not fit."""
+    """Return the meaning of the result of an op, given that of its operands; MismatchError if degrees do not fit."""
     if isinstance(op, ptir.NegOp):
         return _scaled(operands[0], -1.0)
     if isinstance(op, ptir.BroadcastToOp) or (isinstance(op, ptir.CastOp) and is_float(op.x) and is_float(op.result)):
@@ -95,16 +91,16 @@ def is_delta(found: Meaning) -> float | None:
 
 
 def check_free(operands: Sequence[Meaning]) -> None:
-    """UnlikeError for what changes if exponentials are multiplied by a number."""
+    """MismatchError for what changes if exponentials are multiplied by a number."""
     if any(m.degree not in (0, None) for m in operands):
-        raise UnlikeError("exponentials or their sums are used otherwise than as shares")
+        raise MismatchError("exponentials or their sums are used otherwise than as shares")
 
 
 def _common(operands: Sequence[Meaning]) -> int | None:
     """The degree that all operands have."""
     degrees = {m.degree for m in operands} - {None}
     if len(degrees) > 1:
-        raise UnlikeError("exponentials are added to what is no share of them")
+        raise MismatchError("exponentials are added to what is no share of them")
     return degrees.pop() if degrees else None
 
 
@@ -133,7 +129,7 @@ def _product(x: Meaning, y: Meaning) -> Meaning:
 
 def _inverse(x: Meaning) -> Meaning:
     if x.degree is None:
-        raise UnlikeError("something is divided by zero")
+        raise MismatchError("something is divided by zero")
     c = is_constant(x)
     return Meaning({ONE: 1 / c} if c else None, -x.degree)
 

@@ -1,7 +1,7 @@
 // RUN: mind-opt %s --ptir-expand-complex --ptir-canonicalize --ptir-cse | filecheck %s
 
 builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
-// Between the product and the difference nothing is joined; the sine takes and gives whole numbers.
+// Between the product and the difference nothing is joined; the power takes and gives whole numbers.
 // CHECK-LABEL: func.func @product
 // CHECK-NEXT:  %y.re = ptir.real %y : tensor<2xcomplex<f32>> -> tensor<2xf32>
 // CHECK-NEXT:  %y.im = ptir.imag %y : tensor<2xcomplex<f32>> -> tensor<2xf32>
@@ -16,12 +16,12 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
 // CHECK-NEXT:  %d.re = ptir.sub %p.re, %x.re : tensor<2xf32>
 // CHECK-NEXT:  %d.im = ptir.sub %p.im, %x.im : tensor<2xf32>
 // CHECK-NEXT:  %d = ptir.complex %d.re, %d.im : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xcomplex<f32>>
-// CHECK-NEXT:  %s = ptir.sin %d : tensor<2xcomplex<f32>>
+// CHECK-NEXT:  %s = ptir.pow %d, %x : tensor<2xcomplex<f32>>
 // CHECK-NEXT:  func.return %s : tensor<2xcomplex<f32>>
 func.func @product(%x: tensor<2xcomplex<f32>>, %y: tensor<2xcomplex<f32>>) -> tensor<2xcomplex<f32>> {
   %p = ptir.mul %x, %y : tensor<2xcomplex<f32>>
   %d = ptir.sub %p, %x : tensor<2xcomplex<f32>>
-  %s = ptir.sin %d : tensor<2xcomplex<f32>>
+  %s = ptir.pow %d, %x : tensor<2xcomplex<f32>>
   func.return %s : tensor<2xcomplex<f32>>
 }
 
