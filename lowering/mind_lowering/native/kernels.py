@@ -20,6 +20,7 @@ from ..launch.views import VIEWS
 from .attention import expand_attention, match_attention
 from .clipped_windows import expand_clipped, match_clipped
 from .concats import parts
+from .convolutions.by_places import expand_by_places, match_by_places
 from .convolutions.fusion import (
     expand_fused_convolution,
     expand_fused_phases,
@@ -145,6 +146,7 @@ PATTERNS: Sequence[KernelPattern] = (
     row("copies", ptir.ConcatOp, _concat),
     row("copies", ptir.TileOp, _tile),
     *PRODUCTS,
+    KernelPattern("convolution by places", (ptir.ConvolutionOp,), match_by_places, expand_by_places, why_no_convolution),
     KernelPattern("convolution by phases", (ptir.ConvolutionOp,), match_phases, expand_phases, why_no_convolution),
     row("convolution", ptir.ConvolutionOp, expand_convolution, why_no_convolution),
     *WINDOW_ARGS,

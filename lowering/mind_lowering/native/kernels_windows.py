@@ -17,17 +17,29 @@ from .joins import border, in_box, is_read_in_parts, pieces
 from .patterns import Builder, fill_of, readable, row
 from .reasons import why_not_reduced
 from .reductions import identity_of
-from .views import Use, View, broadcast, filled, joined, literal_of, reshaped, whole, window
+from .views import Use, View, broadcast, filled, joined, literal_of, reordered, reshaped, whole, window
 
 
-def padded(build: Builder, value: SSAValue, padding: Sequence[tuple[int, int]], interior: Sequence[int], number: View) -> View:
-    """An operand with a border and holes, in memory of its own; as it is where there are none."""
+def padded(
+    build: Builder,
+    value: SSAValue,
+    padding: Sequence[tuple[int, int]],
+    interior: Sequence[int],
+    number: View,
+    order: Sequence[int] | None = None,
+) -> View:
+    """
+    An operand with a border and holes, in memory of its own; as it is where there are none.
+
+    With an `order` it is copied anyway, with its axes in this order in memory, the outermost first.
+    """
     source = build.view(value)
-    if not any(low or high for low, high in padding) and not any(interior):
+    if order is None and not any(low or high for low, high in padding) and not any(interior):
         return source
     edges = [(low + high, i) for (low, high), i in zip(padding, interior, strict=True)]
     shape = tuple(n + rim + max(0, n - 1) * i for n, (rim, i) in zip(source.shape, edges, strict=True))
-    target = whole(build.buffer(Use.ARENA, source.dtype, prod(shape), f"{value.name_hint or 'x'}.padded"), shape)
+    made = whole(build.buffer(Use.ARENA, source.dtype, prod(shape), f"{value.name_hint or 'x'}.padded"), shape)
+    target = made if order is None else reordered(made, order)
     for box in [((0,) * len(shape), shape)] if any(interior) else border(shape, padding):
         build.copy(value, broadcast(number, box[1]), in_box(target, box))
     build.copy(value, source, window(target, [low for low, _ in padding], source.shape, [i + 1 for i in interior]))

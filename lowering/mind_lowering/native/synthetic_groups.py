@@ -19,16 +19,23 @@ Add = Callable[[PtirOp], SSAValue]
 
 
 def compute(
-    build: Builder, name: str, sources: Sequence[View], body: Callable[..., Sequence[SSAValue]], targets: Sequence[View]
+    build: Builder,
+    name: str,
+    sources: Sequence[View],
+    body: Callable[..., Sequence[SSAValue]],
+    targets: Sequence[View],
+    *,
+    keeps_lanes: bool = False,
 ) -> None:
     """
     Append one group that computes views from others of one shape.
 
-    `body(add, *values)` adds elementwise ops and at last reductions, and gives a value for each target.
+    `body(add, *values)` adds elementwise ops and at last reductions, and gives a value for each target. `keeps_lanes` is that of
+    the group.
     """
     shape = sources[0].shape
     block = Block(arg_types=[tensor_type(v.dtype, shape) for v in sources])
-    group = Group(name, shape, dict(zip(block.args, sources, strict=True)))
+    group = Group(name, shape, dict(zip(block.args, sources, strict=True)), keeps_lanes=keeps_lanes)
 
     def add(op: PtirOp) -> SSAValue:
         block.add_op(op)

@@ -159,6 +159,12 @@ def whole(buffer: Buffer, shape: Sequence[int]) -> View:
     return View(buffer, buffer.dtype, tuple(shape), row_major(shape))
 
 
+def reordered(view: View, order: Sequence[int]) -> View:
+    """All of a buffer with axes in another order in memory, the outermost first."""
+    strides = dict(zip(order, row_major([view.shape[a] for a in order]), strict=True))
+    return replace(view, strides=tuple(strides[a] for a in range(len(order))))
+
+
 def literal_of(dtype: PtirDType, number: float) -> PtirLiteralAttr:
     """Return one number, which the dtype has, as a literal of rank 0."""
     kind = bool if dtype is I1 else float if dtype.kind is Kind.FLOAT else int

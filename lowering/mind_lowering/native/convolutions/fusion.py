@@ -18,6 +18,7 @@ from ..patterns import Builder, Operands, moving
 from ..products.chain import Chain, Epilogue, taken_over
 from ..target_info import TargetInfo
 from ..views import View, reshaped
+from .by_places import why_not_by_places
 from .convolution import is_long
 from .phases import why_no_phases
 from .plan import Append, accumulator, append, append_by_phases, why_no_convolution
@@ -53,6 +54,8 @@ def fused_convolution(op: ptir.FusionOp, host: TargetInfo) -> FusedConvolution |
         return Rejection(reason)
     if 0 in shape_of(found[0].rhs):
         return Rejection("windows of no elements")
+    if why_not_by_places(found[0], host) is None:
+        return Rejection("its lanes run from place to place")
     if is_long(found[0]):
         return Rejection("the sums of a long window are finished block by block")
     root: PtirOp = found[0]
