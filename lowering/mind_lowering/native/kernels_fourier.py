@@ -1,5 +1,5 @@
 """
-Row of `kernels.py` for Fourier transforms of lengths that are powers of two.
+Row of `kernels.py` for Fourier transforms of lengths with small factors.
 
 Along several axes they are one after the other: the axis of real numbers first, or that of real results at the end. Lines across
 memory are copied to where they are contiguous, and back: a transform of each in its place would read a number of each cache line.
@@ -19,20 +19,18 @@ from mind_dialect.ptir.literal import static_spec
 from mind_dialect.ptir.types import F32, F64, part_of, tensor_type
 
 from ..ptir_kernels.formats import array_dtype
-from .fourier import SCRATCH, FourierTransform, factors_of, width_of
+from .fourier import SCRATCH, FourierTransform, width_of
+from .fourier_tables import RADICES, factors_of, radices
 from .patterns import Builder, in_memory, row
 from .target_info import TargetInfo
 from .views import Use, View, whole
-
-LEAST = 4
-"""Numbers of the shortest line."""
 
 
 def _lines(op: ptir.FftOp) -> list[tuple[str, int, int]]:
     """Return the kind of each transform, its axis counted from the end, and how many complex numbers it takes at once."""
     kind, lengths = op.values()["kind"], op.values()["lengths"]
     is_real = kind in ("rfft", "irfft")
-    last = (kind, -1, lengths[-1] // 2 if is_real else lengths[-1])
+    last = (kind, -1, lengths[-1] // 2 if is_real and lengths[-1] % 2 == 0 else lengths[-1])
     inner = kind.replace("rfft", "fft") if is_real else kind
     others = [(inner, i - len(lengths), n) for i, n in enumerate(lengths[:-1])]
     return [*others, last] if kind == "irfft" else [last, *others]
@@ -45,8 +43,8 @@ def _why_not(op: ptir.FftOp, host: TargetInfo) -> str | None:
     if real not in (F32, F64):
         return f"kernels do not transform {dtype}"
     counts = [n for *_, n in _lines(op)]
-    if any(n & (n - 1) for n in op.values()["lengths"]) or min(counts) < LEAST:
-        return f"a length is no power of two, or less than {LEAST}, and NumPy has fast transforms"
+    if any(radices(n) is None for n in counts):
+        return f"a length has a prime factor above {RADICES[-1]}"
     if 4 * (max(counts) + 1) * real.size > SCRATCH:
         return "lines are too long for the stack, and NumPy has fast transforms"
     return None
@@ -75,7 +73,8 @@ def _add(build: Builder, op: ptir.FftOp, kind: str, views: tuple[View, View], le
     x, out = views
     real = part_of(out.dtype)
     width = width_of(build.host, real, length)
-    numbers = np.ascontiguousarray(factors_of(kind, length, width), array_dtype(real.name))
+    paired = (kind == "rfft" and x.shape[-1] == 2 * length) or (kind == "irfft" and out.shape[-1] == 2 * length)
+    numbers = np.ascontiguousarray(factors_of(length, width, paired=paired), array_dtype(real.name))
     literal = PtirLiteralAttr(tensor_type(real, numbers.shape), BytesAttr(numbers.tobytes()))
     factors = whole(build.constant(literal, op.result), numbers.shape)
     build.add(FourierTransform(op.result.name_hint or kind, kind, x, factors, out, length, width))

@@ -1,0 +1,232 @@
+"""
+The passes of a Fourier transform between two arrays on the stack of a thread: Stockham's form, of any radix.
+
+Each pass reads one array and writes another, so that no order of digits is to be undone. Real and imaginary parts are arrays of
+their own. The inverse is the transform with the parts exchanged, before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+
+import numpy as np
+
+from mind_dialect.ptir.types import PtirDType
+
+from .fourier_tables import roots
+from .ir import Function
+from .kernel_text import multiply_add
+from .lanes import Lanes, register
+from .target_info import TargetInfo
+
+Parts = tuple[str, str]
+"""The addresses of real and imaginary parts, or the parts of some numbers."""
+
+
+def exchanged(parts: Parts) -> Parts:
+    """Return imaginary and real parts."""
+    return parts[1], parts[0]
+
+
+class Passes:
+    """The passes over `count` numbers, with `width` lanes; `factors` is the address of what they read, one after the other."""
+
+    def __init__(self, f: Function, host: TargetInfo, real: PtirDType, width: int, count: int, factors: str):
+        self.f, self.real, self.n, self.factors = f, real, count, factors
+        self.type = register(real)
+        self.wide, self.one = Lanes(f, host, width), Lanes(f, host, 1)
+        self.rooms: list[Parts] = [(self._room("re"), self._room("im")) for _ in range(2)]
+        self.read = 0
+        """Factors that the passes so far have read."""
+        for part in chain.from_iterable(self.rooms):  # lanes of no number
+            self.wide.store(real, self.wide.constant(real, 0), part, str(count), 1)
+
+    def _room(self, hint: str) -> str:
+        """Memory on the stack for a part of each number, and a vector more."""
+        return self.f.op(f"alloca [{self.n + self.wide.width} x {self.type}], align 64", hint)
+
+    def run(self, passes: Sequence[tuple[int, int]], *, inverse: bool) -> tuple[Parts, Parts]:
+        """Transform what is in the first of the rooms; return the one with the result, and the other."""
+        source, target = map(exchanged, self.rooms) if inverse else self.rooms
+        self.read = 0
+        for radix, done in passes:
+            (self._short if done < self.wide.width else self._long)(source, target, radix, done)
+            source, target = target, source
+        return (exchanged(source), exchanged(target)) if inverse else (source, target)
+
+    # Memory
+
+    def load(self, parts: Parts, index: str, lanes: Lanes | None = None) -> Parts:
+        """Numbers from an index on."""
+        re, im = (((lanes or self.wide).load(self.real, p, index, 1)) for p in parts)
+        return re, im
+
+    def store(self, parts: Parts, index: str, value: Parts, lanes: Lanes | None = None) -> None:
+        """Put numbers where `load` finds them."""
+        for p, v in zip(parts, value, strict=True):
+            (lanes or self.wide).store(self.real, v, p, index, 1)
+
+    def shuffled(self, a: str, b: str, places: Sequence[int]) -> str:
+        """Some lanes of two vectors; any where the place is negative."""
+        of = self.wide.of(self.type)
+        chosen = ", ".join("i32 poison" if i < 0 else f"i32 {i}" for i in places)
+        return self.f.op(f"shufflevector {of} {a}, {of} {b}, <{len(places)} x i32> <{chosen}>", "turned")
+
+    def split(self, a: str, b: str) -> Parts:
+        """Return the parts of numbers whose parts alternate in two vectors."""
+        width = self.wide.width
+        return self.shuffled(a, b, range(0, 2 * width, 2)), self.shuffled(a, b, range(1, 2 * width, 2))
+
+    def paired(self, value: Parts) -> Parts:
+        """Return the two vectors in which the parts of numbers alternate."""
+        width = self.wide.width
+        places = [i // 2 + (i % 2) * width for i in range(2 * width)]
+        return self.shuffled(*value, places[:width]), self.shuffled(*value, places[width:])
+
+    def reversed(self, value: Parts) -> Parts:
+        """A vector of numbers in the opposite order."""
+        places = range(self.wide.width - 1, -1, -1)
+        return self.shuffled(value[0], value[0], places), self.shuffled(value[1], value[1], places)
+
+    def each(self, body: Callable[[str, Lanes], None], count: int) -> None:
+        """`body` for vectors of numbers, the last of which may begin in the one before; for each where they fill none."""
+        lanes = self.wide if count >= self.wide.width else self.one
+        self.overlapping(lambda i: body(i, lanes), count, lanes.width)
+
+    def overlapping(self, body: Callable[[str], None], count: int, step: int, hint: str = "i") -> None:
+        """`body` for each `step`-th index below `count`, the last one so that a step ends there."""
+
+        def some(i: str, /, *values: str) -> None:
+            body(self.f.least(i, str(count - step)) if count % step else i)
+
+        self.f.loop("0", str(count), step, some, hint=hint)
+
+    # Arithmetic
+
+    def add(self, a: Parts, b: Parts) -> Parts:
+        """Sums."""
+        return self.wide.binary("fadd", self.type, a[0], b[0]), self.wide.binary("fadd", self.type, a[1], b[1])
+
+    def sub(self, a: Parts, b: Parts) -> Parts:
+        """Differences."""
+        return self.wide.binary("fsub", self.type, a[0], b[0]), self.wide.binary("fsub", self.type, a[1], b[1])
+
+    def times(self, a: Parts, w: Parts, lanes: Lanes | None = None) -> Parts:
+        """Products with factors."""
+        lanes = lanes or self.wide
+        opposite = lanes.op(f"fneg {lanes.of(self.type)} {a[1]}")
+        re, im = (lanes.binary("fmul", self.type, a[0], w[k]) for k in range(2))
+        return multiply_add(lanes, self.real, opposite, w[1], re), multiply_add(lanes, self.real, a[1], w[0], im)
+
+    def _transformed(self, found: Sequence[Parts]) -> list[Parts]:
+        """Transforms of as many numbers as a pass combines."""
+        match found:
+            case (a, b):
+                return [self.add(a, b), self.sub(a, b)]
+            case (a, b, c, d):
+                evens, odds, rest = self.add(a, c), self.add(b, d), self.sub(a, c)
+                turned = self.wide.binary("fsub", self.type, b[1], d[1]), self.wide.binary("fsub", self.type, d[0], b[0])
+                return [self.add(evens, odds), self.add(rest, turned), self.sub(evens, odds), self.sub(rest, turned)]
+            case _:
+                return self._of_prime(found)
+
+    def _of_prime(self, found: Sequence[Parts]) -> list[Parts]:
+        """Transforms of an odd number of numbers: of the sums and the differences of those as far from both ends."""
+        first, count = found[0], len(found)
+        half = (count + 1) // 2
+        pairs = [(found[j], found[count - j]) for j in range(1, half)]
+        sums, differences = [self.add(*pair) for pair in pairs], [self.sub(*pair) for pair in pairs]
+        results = [first] * count
+        for value in sums:
+            results[0] = self.add(results[0], value)
+        for k in range(1, half):
+            cosines, sines = roots(k * np.arange(1, half), count).tolist()
+            even = self._weighted(sums, cosines, first)
+            # `i` times the sum of differences, weighed by negative sines.
+            re, im = self._weighted(differences, sines, None)
+            odd = self.wide.op(f"fneg {self.wide.of(self.type)} {im}"), re
+            results[k], results[count - k] = self.add(even, odd), self.sub(even, odd)
+        return results
+
+    def _weighted(self, values: Sequence[Parts], weights: Sequence[float], first: Parts | None) -> Parts:
+        """The sum of numbers times real constants, and of another number."""
+        found: list[str] = []
+        for part in range(2):
+            total = None if first is None else first[part]
+            for value, weight in zip(values, weights, strict=True):
+                by = self.wide.constant(self.real, weight)
+                if total is None:
+                    total = self.wide.binary("fmul", self.type, value[part], by)
+                else:
+                    total = multiply_add(self.wide, self.real, value[part], by, total)
+            assert total is not None, "an odd number of numbers is more than one"
+            found.append(total)
+        return found[0], found[1]
+
+    # Passes
+
+    def _powers(self, radix: int, groups: int, count: int) -> list[Parts]:
+        """Return the addresses of the factors of a pass, so many of each power; none for one group."""
+        if groups == 1:
+            return []
+        places = [self.f.address(self.type, self.factors, str(self.read + i * count)) for i in range(2 * (radix - 1))]
+        self.read += 2 * (radix - 1) * count
+        return list(zip(places[::2], places[1::2], strict=True))
+
+    def _combined(self, source: Parts, first: str, radix: int, factors: Sequence[Parts]) -> list[Parts]:
+        """Transforms of numbers from an index on that are as far apart as a pass combines them, multiplied by factors."""
+        apart = self.n // radix
+        found = self._transformed([self.load(source, self.f.add(first, str(k * apart))) for k in range(radix)])
+        return [found[0], *(self.times(y, w) for y, w in zip(found[1:], factors, strict=True))] if factors else found
+
+    def _long(self, source: Parts, target: Parts, radix: int, done: int) -> None:
+        """A pass over `done` interleaved transforms, which are a vector at least."""
+        f, groups = self.f, self.n // radix // done
+        powers = self._powers(radix, groups, groups)
+
+        def group(p: str, /, *values: str) -> None:
+            factors: list[Parts] = []
+            for w in powers:
+                re, im = (self.wide.load(self.real, part, p, 0) for part in w)
+                factors.append((re, im))
+
+            def some(q: str) -> None:
+                found = self._combined(source, f.add(q, f.mul(p, done)), radix, factors)
+                for k, value in enumerate(found):
+                    self.store(target, f.add(f.add(q, f.mul(p, radix * done)), str(k * done)), value)
+
+            self.overlapping(some, done, self.wide.width, "q")
+
+        f.loop("0", str(groups), 1, group, hint="p")
+
+    def _short(self, source: Parts, target: Parts, radix: int, done: int) -> None:
+        """A pass over interleaved transforms that are less than a vector: several groups in one, as many as are whole in it."""
+        f, width, count = self.f, self.wide.width, self.n // radix
+        powers = self._powers(radix, count // done, count)
+        used = min(width // done * done, count)
+        ends = [min(j * width, max(0, radix * used - width)) for j in range(-(-radix * used // width))]
+
+        def some(i: str) -> None:
+            found = self._combined(source, i, radix, [self.load(w, i) for w in powers])
+            for first in ends:
+                places = [divmod(o % (radix * used), radix * done) for o in range(first, first + width)]
+                lanes = [(o // done, p * done + o % done) for p, o in places]
+                re, im = (self._chosen([value[part] for value in found], lanes) for part in range(2))
+                self.store(target, f.add(f.mul(i, radix), str(first)), (re, im))
+
+        self.overlapping(some, count, used)
+
+    def _chosen(self, found: Sequence[str], lanes: Sequence[tuple[int, int]]) -> str:
+        """A vector of lanes, each one of a vector: two vectors are shuffled into their places, then such results are merged."""
+        width = self.wide.width
+        numbers = sorted({k for k, _ in lanes})
+        merged: list[tuple[set[int], str]] = []
+        for a, b in zip(numbers[::2], [*numbers[1::2], numbers[-1]], strict=False):
+            places = [(width if k == b != a else 0) + lane if k in (a, b) else -1 for k, lane in lanes]
+            merged.append(({a, b}, self.shuffled(found[a], found[b], places)))
+        while len(merged) > 1:
+            (ours, x), (others, y) = merged.pop(0), merged.pop(0)
+            places = [i if k in ours else width + i if k in others else -1 for i, (k, _) in enumerate(lanes)]
+            merged.append((ours | others, self.shuffled(x, y, places)))
+        return merged[0][1]

@@ -1,0 +1,77 @@
+"""
+The passes of Fourier transforms and their factors, as far as lengths alone say them.
+
+A transform of length `n` is one pass for each factor of `n`: radix 4 as often as it divides `n`, then the primes.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+RADICES = (4, 2, 3, 5, 7, 11, 13)
+"""Radices of passes, in their order: after those of 4 interleaved runs are mostly whole vectors."""
+
+
+def radices(length: int) -> list[int] | None:
+    """
+    Return the radix of each pass; None for a length with other factors.
+
+    >>> radices(1000), radices(34)
+    ([4, 2, 5, 5, 5], None)
+    """
+    found = list[int]()
+    for radix in RADICES:
+        while length % radix == 0:
+            found.append(radix)
+            length //= radix
+    return found if length == 1 else None
+
+
+def passes(length: int) -> list[tuple[int, int]]:
+    """Return the radix of each pass, and how many transforms are interleaved before it."""
+    found = radices(length)
+    assert found is not None, "a length that has passes"
+    return [(radix, prod(found[:i])) for i, radix in enumerate(found)]
+
+
+def roots(numbers: np.ndarray, length: int) -> np.ndarray:
+    """
+    Return the cosines and the negative sines of `numbers / length` of a full turn, as rows of f64.
+
+    Quarter turns are exact, and angles of less than an eighth are what functions are applied to.
+    """
+    eighths = 4 * (numbers % length)
+    quarters = (2 * eighths + length) // (2 * length)
+    angle = np.pi / 2 * ((eighths - quarters * length) / length)
+    c, s = np.cos(angle), np.sin(angle)
+    quarters = quarters % 4
+    real = np.choose(quarters, [c, -s, -c, s])
+    return np.stack([real, np.choose(quarters, [-s, -c, s, c])])
+
+
+def powers_of(length: int, radix: int, done: int, width: int) -> np.ndarray | None:
+    """
+    Return the factors of a pass: powers of a root of unity, one for each number but the first that it combines.
+
+    Each has its real parts and then its imaginary ones: one for each group of interleaved numbers, or where these are fewer than
+    lanes one for each number. The last pass has none.
+    """
+    groups = length // done // radix
+    if groups == 1:
+        return None
+    place = np.repeat(np.arange(groups), 1 if done >= width else done)
+    return np.concatenate([roots(place * power, length // done).ravel() for power in range(1, radix)])
+
+
+def factors_of(length: int, width: int, *, paired: bool = False) -> np.ndarray:
+    """
+    Return the factors that the passes of a line read, and those that make the transform of real numbers of it if it is `paired`.
+
+    Zeros end them, as many as lanes: vectors of few numbers are read whole.
+    """
+    found = [powers_of(length, radix, done, width) for radix, done in passes(length)]
+    if paired:
+        found.append(roots(np.arange(length + 1), 2 * length).ravel())
+    return np.concatenate([*(part for part in found if part is not None), np.zeros(width)])
