@@ -14,7 +14,7 @@ from math import log2, prod
 from mind_dialect.ptir.types import PtirDType
 
 from .failures import Sites
-from .fourier_passes import Parts, Passes
+from .fourier_passes import FourierPasses, Parts
 from .fourier_tables import passes
 from .ir import Function
 from .kernel_text import argument, index_of, unflattened
@@ -91,7 +91,7 @@ def emit_fourier(f: Function, host: TargetInfo, step: FourierTransform, sites: S
     return prod(lines)
 
 
-class _Line(Passes):
+class _Line(FourierPasses):
     """The transform of one line."""
 
     def __init__(self, f: Function, host: TargetInfo, step: FourierTransform):
@@ -129,12 +129,11 @@ class _Line(Passes):
         """Read a line, two neighbours as one number if they are real."""
         stride, kind = self.step.x.strides[-1], self.step.kind
         second = stride if kind == "rfft" else 1
-        width = self.wide.width
 
         def some(i: str, lanes: Lanes) -> None:
             at = self.f.mul(i, 2 * stride)
-            if stride == 1 and lanes.width > 1:
-                value = self.split(*(lanes.load(self.real, x, self.f.add(at, str(k * width)), 1) for k in range(2)))
+            if stride == 1:
+                value = self.numbers(self.f.address(self.type, x, at), lanes)
             else:
                 a, b = (lanes.load(self.real, x, self.f.add(at, str(k * second)), 2 * stride) for k in range(2))
                 value = a, b
@@ -171,8 +170,7 @@ class _Line(Passes):
 
         def some(i: str, lanes: Lanes) -> None:
             re, im = (self._scaled(part, lanes) for part in self.load(source, i, lanes))
-            for k, v in enumerate(self.paired((re, im)) if lanes.width > 1 else (re, im)):
-                lanes.store(self.real, v, out, self.f.add(self.f.mul(i, 2), str(k * lanes.width)), 1)
+            self.put(self.f.address(self.type, out, self.f.mul(i, 2)), (re, im), lanes)
 
         self.each(some, self.n if self.step.kind == "irfft" else self.step.out.shape[-1])
 
@@ -203,21 +201,7 @@ class _Line(Passes):
             b = self.load(source, f.op(f"sub nsw i64 {n - lanes.width + 1}, {k}", "other"), lanes)
             if lanes.width > 1:
                 b = self.reversed(b)
-            half = lanes.constant(self.real, 0.5)
-
-            def scaled(code: str, x: str, y: str) -> str:
-                return lanes.binary("fmul", self.type, half, lanes.binary(code, self.type, x, y))
-
-            even = scaled("fadd", a[0], b[0]), scaled("fsub", a[1], b[1])
-            # The odd numbers, times i: forwards `w (a - conj b) / 2i`, backwards `i (a - conj b) / 2w`.
-            difference = scaled("fsub", a[0], b[0]), scaled("fadd", a[1], b[1])
-            if inverse:
-                conjugate = w[0], lanes.op(f"fneg {lanes.of(self.type)} {w[1]}")
-                product = self.times(difference, conjugate, lanes)
-                value = lanes.binary("fsub", self.type, even[0], product[1]), lanes.binary("fadd", self.type, even[1], product[0])
-            else:
-                product = self.times(difference, w, lanes)
-                value = lanes.binary("fadd", self.type, even[0], product[1]), lanes.binary("fsub", self.type, even[1], product[0])
+            value = self.from_halves(a, b, w, lanes, inverse=inverse)
             self.store(target, k, value, lanes)
 
         self.each(some, n if inverse else n + 1)

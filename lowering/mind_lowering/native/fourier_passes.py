@@ -14,7 +14,7 @@ import numpy as np
 
 from mind_dialect.ptir.types import PtirDType
 
-from .fourier_tables import roots
+from .fourier_tables import roots, split_size
 from .ir import Function
 from .kernel_text import multiply_add
 from .lanes import Lanes, register
@@ -29,31 +29,12 @@ def exchanged(parts: Parts) -> Parts:
     return parts[1], parts[0]
 
 
-class Passes:
-    """The passes over `count` numbers, with `width` lanes; `factors` is the address of what they read, one after the other."""
+class ComplexLanes:
+    """Complex numbers in vectors of `width` lanes, each part in a vector of its own."""
 
-    def __init__(self, f: Function, host: TargetInfo, real: PtirDType, width: int, count: int, factors: str):
-        self.f, self.real, self.n, self.factors = f, real, count, factors
-        self.type = register(real)
+    def __init__(self, f: Function, host: TargetInfo, real: PtirDType, width: int):
+        self.f, self.real, self.type = f, real, register(real)
         self.wide, self.one = Lanes(f, host, width), Lanes(f, host, 1)
-        self.rooms: list[Parts] = [(self._room("re"), self._room("im")) for _ in range(2)]
-        self.read = 0
-        """Factors that the passes so far have read."""
-        for part in chain.from_iterable(self.rooms):  # lanes of no number
-            self.wide.store(real, self.wide.constant(real, 0), part, str(count), 1)
-
-    def _room(self, hint: str) -> str:
-        """Memory on the stack for a part of each number, and a vector more."""
-        return self.f.op(f"alloca [{self.n + self.wide.width} x {self.type}], align 64", hint)
-
-    def run(self, passes: Sequence[tuple[int, int]], *, inverse: bool) -> tuple[Parts, Parts]:
-        """Transform what is in the first of the rooms; return the one with the result, and the other."""
-        source, target = map(exchanged, self.rooms) if inverse else self.rooms
-        self.read = 0
-        for radix, done in passes:
-            (self._short if done < self.wide.width else self._long)(source, target, radix, done)
-            source, target = target, source
-        return (exchanged(source), exchanged(target)) if inverse else (source, target)
 
     # Memory
 
@@ -66,6 +47,20 @@ class Passes:
         """Put numbers where `load` finds them."""
         for p, v in zip(parts, value, strict=True):
             (lanes or self.wide).store(self.real, v, p, index, 1)
+
+    def address(self, base: str, index: str) -> str:
+        """The address of a number whose parts alternate in memory."""
+        return self.f.address(self.type, base, self.f.mul(index, 2))
+
+    def numbers(self, at: str, lanes: Lanes) -> Parts:
+        """Numbers at an address, whose parts alternate there."""
+        a, b = (lanes.load(self.real, at, str(k * lanes.width), 1) for k in range(2))
+        return self.split(a, b) if lanes.width > 1 else (a, b)
+
+    def put(self, at: str, value: Parts, lanes: Lanes) -> None:
+        """Put numbers where `numbers` finds them."""
+        for k, v in enumerate(self.paired(value) if lanes.width > 1 else value):
+            lanes.store(self.real, v, at, str(k * lanes.width), 1)
 
     def shuffled(self, a: str, b: str, places: Sequence[int]) -> str:
         """Some lanes of two vectors; any where the place is negative."""
@@ -102,6 +97,16 @@ class Passes:
 
         self.f.loop("0", str(count), step, some, hint=hint)
 
+    def root(self, table: str, count: int, index: str, lanes: Lanes) -> Parts:
+        """The roots of unity from an index on, by the tables of `split_roots`."""
+        size, f = split_size(count), self.f
+        runs, extent = -(-count // size), size + lanes.width
+        low, high = f.op(f"and i64 {index}, {size - 1}", "low"), f.op(f"lshr i64 {index}, {size.bit_length() - 1}", "high")
+        ends = [f.address(self.type, table, str(i)) for i in (0, extent, 2 * extent, 2 * extent + runs)]
+        near = self.load((ends[0], ends[1]), low, lanes)
+        re, im = (lanes.load(self.real, part, high, 0) for part in ends[2:])
+        return self.times(near, (re, im), lanes)
+
     # Arithmetic
 
     def add(self, a: Parts, b: Parts) -> Parts:
@@ -118,6 +123,54 @@ class Passes:
         opposite = lanes.op(f"fneg {lanes.of(self.type)} {a[1]}")
         re, im = (lanes.binary("fmul", self.type, a[0], w[k]) for k in range(2))
         return multiply_add(lanes, self.real, opposite, w[1], re), multiply_add(lanes, self.real, a[1], w[0], im)
+
+    def from_halves(self, a: Parts, b: Parts, w: Parts, lanes: Lanes, *, inverse: bool) -> Parts:
+        """
+        Numbers of the transform of a real line, of that of the complex numbers that its neighbours are, or the other way round.
+
+        `a` are the numbers at their places, `b` those at the places counted from the end, `w` the roots of unity.
+        """
+        half = lanes.constant(self.real, 0.5)
+
+        def scaled(code: str, x: str, y: str) -> str:
+            return lanes.binary("fmul", self.type, half, lanes.binary(code, self.type, x, y))
+
+        even = scaled("fadd", a[0], b[0]), scaled("fsub", a[1], b[1])
+        # The odd numbers, times i: forwards `w (a - conj b) / 2i`, backwards `i (a - conj b) / 2w`.
+        difference = scaled("fsub", a[0], b[0]), scaled("fadd", a[1], b[1])
+        if inverse:
+            re, im = self.times(difference, (w[0], lanes.op(f"fneg {lanes.of(self.type)} {w[1]}")), lanes)
+            return lanes.binary("fsub", self.type, even[0], im), lanes.binary("fadd", self.type, even[1], re)
+        re, im = self.times(difference, w, lanes)
+        return lanes.binary("fadd", self.type, even[0], im), lanes.binary("fsub", self.type, even[1], re)
+
+
+class FourierPasses(ComplexLanes):
+    """The passes over `count` numbers, with `width` lanes; `factors` is the address of what they read, one after the other."""
+
+    def __init__(self, f: Function, host: TargetInfo, real: PtirDType, width: int, count: int, factors: str):
+        super().__init__(f, host, real, width)
+        self.n, self.factors = count, factors
+        self.rooms: list[Parts] = [(self._room("re"), self._room("im")) for _ in range(2)]
+        self.read = 0
+        """Factors that the passes so far have read."""
+        for part in chain.from_iterable(self.rooms):  # lanes of no number
+            self.wide.store(real, self.wide.constant(real, 0), part, str(count), 1)
+
+    def _room(self, hint: str) -> str:
+        """Memory on the stack for a part of each number, and a vector more."""
+        return self.f.op(f"alloca [{self.n + self.wide.width} x {self.type}], align 64", hint)
+
+    def run(self, passes: Sequence[tuple[int, int]], *, inverse: bool) -> tuple[Parts, Parts]:
+        """Transform what is in the first of the rooms; return the one with the result, and the other."""
+        source, target = map(exchanged, self.rooms) if inverse else self.rooms
+        self.read = 0
+        for radix, done in passes:
+            (self._short if done < self.wide.width else self._long)(source, target, radix, done)
+            source, target = target, source
+        return (exchanged(source), exchanged(target)) if inverse else (source, target)
+
+    # Arithmetic
 
     def _transformed(self, found: Sequence[Parts]) -> list[Parts]:
         """Transforms of as many numbers as a pass combines."""

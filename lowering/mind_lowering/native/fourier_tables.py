@@ -75,3 +75,19 @@ def factors_of(length: int, width: int, *, paired: bool = False) -> np.ndarray:
     if paired:
         found.append(roots(np.arange(length + 1), 2 * length).ravel())
     return np.concatenate([*(part for part in found if part is not None), np.zeros(width)])
+
+
+def split_size(count: int) -> int:
+    """Return how many consecutive roots of `split_roots` have one factor: a power of two near the square root of `count`."""
+    return 1 << (max(count, 1).bit_length() + 1) // 2
+
+
+def split_roots(step: int, count: int, length: int, width: int) -> np.ndarray:
+    """
+    Return two short tables instead of the roots of unity `step * i / length` for `i < count`: each root is a product of two.
+
+    The first has one root for each place in a run of `split_size(count)`, and a vector more; the second one for each run.
+    """
+    size = split_size(count)
+    runs = np.arange(-(-count // size)) * size
+    return np.concatenate([roots(step * places, length).ravel() for places in (np.arange(size + width), runs)])

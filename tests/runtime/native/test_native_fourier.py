@@ -12,8 +12,11 @@ pytest.importorskip("llvmlite")
 
 import mind_runtime
 from mind_dialect import ptir
+from mind_dialect.ptir.types import F32, F64
 from mind_lowering.native.fourier import SCRATCH
-from mind_lowering.native.fourier_tables import factors_of, passes, radices, roots
+from mind_lowering.native.fourier_columns import columns_width, matrix_of
+from mind_lowering.native.fourier_tables import factors_of, passes, radices, roots, split_roots, split_size
+from mind_lowering.native.target_info import TARGETS
 from native_same import same, types, way
 from ptir_forms import program
 
@@ -119,7 +122,9 @@ def test_layouts(kind: str, n: int) -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("lengths", [(4, 8), (64, 32), (128, 8), (4, 16, 8), (8, 4, 4, 64), (6, 10), (9, 15), (5, 3, 7)], ids=str)
+@pytest.mark.parametrize(
+    "lengths", [(4, 8), (64, 32), (128, 8), (4, 16, 8), (8, 4, 4, 64), (6, 10), (9, 15), (5, 3, 7), (30, 39)], ids=str
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_several_axes(kind: str, lengths: tuple[int, ...]) -> None:
     """Also of a transposed operand, which is not written to."""
@@ -174,6 +179,74 @@ def test_there_and_back(n: int) -> None:
     np.testing.assert_allclose(compiled(body, x)(x), x, atol=2e-6)
 
 
+LONG = [(20250, 64), (32768, 32), (40000, 64), (45000, 32)]
+"""Lengths and bits of lines that are matrices, also of a number of columns that fills no vector."""
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize(("n", "bits"), LONG)
+@pytest.mark.parametrize("kind", KINDS)
+def test_long_lines(kind: str, n: int, bits: int) -> None:
+    x = line(kind, 2, n, bits=bits)
+    near(compiled(transform(kind, n), x)(x), getattr(np.fft, kind)(doubled(x), n), bits)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("n", [1 << 16, 50625, 98304, 117649, 10**5, 1 << 20, 10**6])
+@pytest.mark.parametrize("kind", KINDS)
+def test_longer_lines(kind: str, n: int) -> None:
+    if n % 2 == 0 or "r" not in kind:
+        test_long_lines(kind, n, 32)
+        test_long_lines(kind, n, 64)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_layouts_of_long_lines(kind: str) -> None:
+    """Lines across memory, parts of lines that begin at an odd place, and repeated lines."""
+    n, wanted = 40000, getattr(np.fft, kind)
+    x = line(kind, 2, n)
+    turned = np.ascontiguousarray(x.T)
+
+    def across(x: Any) -> Any:
+        return ptir.FftOp(ptir.TransposeOp(x, perm=[1, 0]), kind=kind, lengths=[n])
+
+    near(compiled(across, turned)(turned), wanted(doubled(x), n), 32)
+    longer = np.concatenate([x[..., :3], x, x[..., :2]], axis=-1)
+
+    def inner(x: Any) -> Any:
+        return ptir.FftOp(ptir.SliceOp(x, starts=[0, 3], sizes=[2, longer.shape[-1] - 5]), kind=kind, lengths=[n])
+
+    near(compiled(inner, longer)(longer), wanted(doubled(x), n), 32)
+    row = x[0]
+
+    def repeated(x: Any) -> Any:
+        return ptir.FftOp(ptir.BroadcastToOp(x, result_shape=[2, len(row)]), kind=kind, lengths=[n])
+
+    near(compiled(repeated, row)(row), np.broadcast_to(wanted(doubled(row), n), (2, *wanted(row, n).shape)), 32)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("lengths", [(20000, 2), (20000, 8), (3, 40000), (2048, 6), (1500, 40)], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_long_axes(kind: str, lengths: tuple[int, ...]) -> None:
+    x = line(kind, *lengths)
+    wanted = getattr(np.fft, f"{kind}n")(doubled(x), lengths, (0, 1))
+    near(compiled(transform(kind, lengths[-1], *lengths[:-1]), x)(x), wanted, 32)
+
+
+@pytest.mark.parametrize(
+    ("kind", "lengths", "copies"),
+    [("fft", (1 << 16,), 0), ("rfft", (1 << 16,), 1), ("irfft", (1 << 16,), 1), ("fft", (64, 64), 0), ("irfft", (64, 64), 1.1)],
+)
+def test_memory_of_transforms(kind: str, lengths: tuple[int, ...], copies: float) -> None:
+    """Matrices are transformed in the memory of the result; those of real lines in as much in addition."""
+    x = line(kind, *lengths)
+    found = mind_runtime.compile(program(types(x), transform(kind, lengths[-1], *lengths[:-1])), target="native")
+    arena = int(found.explain()[0].split("arena ")[1].split()[0])
+    size = np.prod(lengths) * (4 if "r" in kind else 8)
+    assert arena <= copies * size
+
+
 @pytest.mark.parametrize(
     ("kind", "lengths", "reason"),
     [
@@ -181,7 +254,8 @@ def test_there_and_back(n: int) -> None:
         ("rfft", (38,), "a prime factor above 13"),
         ("irfft", (2 * 31,), "a prime factor above 13"),
         ("fft", (19, 16), "a prime factor above 13"),
-        ("fft", (SCRATCH // 16,), "too long for the stack"),
+        ("rfft", (3**9 * 5,), "too long for the stack"),
+        ("irfft", (3**9 * 5,), "too long for the stack"),
     ],
 )
 def test_what_is_left_to_numpy_and_why(kind: str, lengths: tuple[int, ...], reason: str) -> None:
@@ -196,9 +270,10 @@ def test_lines_without_numbers(kind: str) -> None:
     same(transform(kind, 8), line(kind, 0, 8))
 
 
-def test_results_do_not_depend_on_threads() -> None:
-    x = line("fft", 64, 256)
-    module = program(types(x), transform("fft", 256))
+@pytest.mark.parametrize("shape", [(64, 256), (30, 40, 50), (2, 45000)], ids=str)
+def test_results_do_not_depend_on_threads(shape: tuple[int, ...]) -> None:
+    x = line("fft", *shape)
+    module = program(types(x), transform("fft", shape[-1], *shape[1:-1]))
     alone, shared = (mind_runtime.compile(module, target="native", threads=n) for n in (1, 2))
     for _ in range(5):
         np.testing.assert_array_equal(alone(x), shared(x))
@@ -235,3 +310,32 @@ def test_roots_are_exact_at_quarter_turns() -> None:
     re, im = roots(np.arange(1 << 20), 1 << 20)
     np.testing.assert_allclose(re + 1j * im, np.exp(-2j * np.pi * np.arange(1 << 20) / (1 << 20)), atol=1e-15, rtol=0)
     assert np.abs(re**2 + im**2 - 1).max() <= 2 * np.finfo(np.float64).eps
+
+
+@pytest.mark.parametrize("count", [1, 2, 17, 1000, 4097])
+@pytest.mark.parametrize("width", [1, 8])
+def test_split_roots_are_factors_of_roots(count: int, width: int) -> None:
+    size = split_size(count)
+    runs = -(-count // size)
+    found = split_roots(3, count, 10007, width)
+    near_by, far = np.split(found, [2 * (size + width)])
+    (a, b), (c, d) = near_by.reshape(2, -1), far.reshape(2, runs)
+    place = np.arange(count)
+    product = (a + 1j * b)[place % size] * (c + 1j * d)[place // size]
+    np.testing.assert_allclose(product, np.exp(-2j * np.pi * (3 * place % 10007) / 10007), atol=1e-15, rtol=0)
+
+
+@pytest.mark.parametrize("host", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("real", [F32, F64], ids=str)
+def test_matrices_of_long_lines_fit_the_stack(host: Any, real: Any) -> None:
+    for n in (1 << 14, 1 << 20, 1 << 22, 3 * 10**6, 10**5, 15**5, 77**3):
+        found = matrix_of(host, real, n)
+        assert found is not None
+        rows, columns = found
+        assert rows * columns == n
+        for length, others in (found, found[::-1]):
+            width = columns_width(host, real, length, others)
+            assert width is not None
+            assert 4 * width * length * real.size <= SCRATCH
+            assert width <= min(others, length)
+    assert matrix_of(host, real, 1 << 26) is None
