@@ -14,8 +14,8 @@ from math import log2, prod
 from mind_dialect.ptir.types import PtirDType
 
 from .failures import Sites
-from .fourier_passes import FourierPasses, Parts
-from .fourier_tables import passes
+from .fourier_passes import FourierPasses, Parts, exchanged
+from .fourier_tables import padded_length, passes
 from .ir import Function
 from .kernel_text import argument, index_of, unflattened
 from .lanes import Lanes
@@ -53,8 +53,10 @@ class FourierTransform(NativeStep):
 
     @property
     def flops(self) -> int:
-        """Five for each number and bit of the length."""
-        return int(5 * prod(self.out.shape[:-1]) * self.length * log2(self.length))
+        """Five for each number and bit of the length; by chirps, of two longer transforms."""
+        padded = padded_length(self.length)
+        times = 1 if padded == self.length else 2
+        return int(5 * times * prod(self.out.shape[:-1]) * padded * log2(padded))
 
     def cost(self, host: TargetInfo) -> float:
         return self.flops / RATE
@@ -63,7 +65,9 @@ class FourierTransform(NativeStep):
         return self.kind, self.length, self.width, *map(form, self.addresses)
 
     def contents(self) -> str:
-        return f"{self.kind} of {list(self.x.shape)}"
+        padded = padded_length(self.length)
+        by = "" if padded == self.length else f" by chirps of {padded}"
+        return f"{self.kind} of {list(self.x.shape)}{by}"
 
     @property
     def paired(self) -> bool:
@@ -74,7 +78,7 @@ class FourierTransform(NativeStep):
 
 def width_of(host: TargetInfo, real: PtirDType, length: int) -> int:
     """Return the lanes of a transform: passes combine numbers that are a fraction of the length apart."""
-    return min(host.lanes(real.size), 1 << max(0, length // 4 - 1).bit_length())
+    return min(host.lanes(real.size), 1 << max(0, padded_length(length) // 4 - 1).bit_length())
 
 
 def emit_fourier(f: Function, host: TargetInfo, step: FourierTransform, sites: Sites) -> int:
@@ -96,8 +100,8 @@ class _Line(FourierPasses):
 
     def __init__(self, f: Function, host: TargetInfo, step: FourierTransform):
         self.x, factors, self.out = (argument(f, i, name) for i, name in enumerate(("x", "factors", "out")))
-        super().__init__(f, host, step.factors.dtype, step.width, step.length, factors)
-        self.step = step
+        super().__init__(f, host, step.factors.dtype, step.width, padded_length(step.length), factors)
+        self.step, self.length = step, step.length
 
     def emit(self, x: str, out: str) -> None:
         """The line that begins at an element of the operand, into the one that begins at an element of the result."""
@@ -113,8 +117,10 @@ class _Line(FourierPasses):
             else:
                 self._mirror(self.rooms[0])
         else:
-            self._take(x, self.rooms[0], self.n)
-        source, target = self.run(passes(self.n), inverse=kind.startswith("i"))
+            self._take(x, self.rooms[0], self.length)
+        inverse = kind.startswith("i")
+        found = self._transform(*(exchanged(room, inverse) for room in self.rooms))
+        source, target = (exchanged(room, inverse) for room in found)
         if kind == "rfft" and paired:
             self._halves(source, target, inverse=False)
             source = target
@@ -122,6 +128,46 @@ class _Line(FourierPasses):
             self._give_real(source, out)
         else:
             self._give(source, out)
+
+    def _transform(self, source: Parts, target: Parts) -> tuple[Parts, Parts]:
+        """Transform what is in a room; return the room with the result, and the other one."""
+        stages = passes(self.n)
+        if self.n == self.length:
+            return self.run(source, target, stages)
+        chirp, spectrum = self._chirps()
+        self._multiply(source, target, chirp, self.length)
+        self._clear(target)
+        source, target = self.run(target, source, stages)
+        self._multiply(source, target, spectrum, self.n)
+        found = self.run(exchanged(target), exchanged(source), stages)
+        source, target = map(exchanged, found)
+        self._multiply(source, target, chirp, self.length)
+        return target, source
+
+    def _chirps(self) -> tuple[Parts, Parts]:
+        """The addresses of a chirp and of the spectrum that it is convolved with."""
+        first = self.step.factors.count - self.wide.width - 2 * (self.length + self.n)
+        first -= 2 * (self.length + 1) if self.step.paired else 0
+        places = [first + i for i in (0, self.length, 2 * self.length, 2 * self.length + self.n)]
+        a, b, c, d = (self.f.address(self.type, self.factors, str(place)) for place in places)
+        return (a, b), (c, d)
+
+    def _multiply(self, source: Parts, target: Parts, factors: Parts, count: int) -> None:
+        """Write products with factors into another room."""
+
+        def some(i: str, lanes: Lanes) -> None:
+            self.store(target, i, self.times(self.load(source, i, lanes), self.load(factors, i, lanes), lanes), lanes)
+
+        self.each(some, count)
+
+    def _clear(self, target: Parts) -> None:
+        """Write zeros behind the line."""
+
+        def some(i: str, lanes: Lanes) -> None:
+            zero = lanes.constant(self.real, 0)
+            self.store(target, self.f.add(i, str(self.length)), (zero, zero), lanes)
+
+        self.each(some, self.n - self.length)
 
     # Memory
 
@@ -152,7 +198,7 @@ class _Line(FourierPasses):
             re = lanes.load(self.real, x, self.f.mul(i, stride), stride)
             self.store(self.rooms[0], i, (re, lanes.constant(self.real, 0)), lanes)
 
-        self.each(some, self.n)
+        self.each(some, self.length)
 
     def _mirror(self, target: Parts) -> None:
         """Put behind a first half, of an odd number of numbers, the conjugates of what is in it."""
@@ -160,10 +206,10 @@ class _Line(FourierPasses):
         def some(i: str, lanes: Lanes) -> None:
             re, im = self.load(target, self.f.add(i, "1"), lanes)
             value = re, lanes.op(f"fneg {lanes.of(self.type)} {im}")
-            at = self.f.op(f"sub nsw i64 {self.n - lanes.width}, {i}", "other")
+            at = self.f.op(f"sub nsw i64 {self.length - lanes.width}, {i}", "other")
             self.store(target, at, self.reversed(value) if lanes.width > 1 else value, lanes)
 
-        self.each(some, self.n // 2)
+        self.each(some, self.length // 2)
 
     def _give(self, source: Parts, out: str) -> None:
         """Write a line; the inverses divide by its length."""
@@ -172,7 +218,7 @@ class _Line(FourierPasses):
             re, im = (self._scaled(part, lanes) for part in self.load(source, i, lanes))
             self.put(self.f.address(self.type, out, self.f.mul(i, 2)), (re, im), lanes)
 
-        self.each(some, self.n if self.step.kind == "irfft" else self.step.out.shape[-1])
+        self.each(some, self.length if self.step.kind == "irfft" else self.step.out.shape[-1])
 
     def _give_real(self, source: Parts, out: str) -> None:
         """Write the real parts of a line."""
@@ -181,16 +227,16 @@ class _Line(FourierPasses):
             value = self._scaled(lanes.load(self.real, source[0], i, 1), lanes)
             lanes.store(self.real, value, out, i, 1)
 
-        self.each(some, self.n)
+        self.each(some, self.length)
 
     def _scaled(self, value: str, lanes: Lanes) -> str:
         if not self.step.kind.startswith("i"):
             return value
-        return lanes.binary("fmul", self.type, value, lanes.constant(self.real, 1 / self.n))
+        return lanes.binary("fmul", self.type, value, lanes.constant(self.real, 1 / self.length))
 
     def _halves(self, source: Parts, target: Parts, *, inverse: bool) -> None:
         """The transform of a real line, of that of half its length, or the other way round; one number more than that has."""
-        f, n = self.f, self.n
+        f, n = self.f, self.length
         if not inverse:  # the transform repeats
             self.store(source, str(n), self.load(source, "0", self.one), self.one)
         table = f.address(self.type, self.factors, str(self.step.factors.count - self.wide.width - 2 * (n + 1)))

@@ -19,7 +19,7 @@ from mind_dialect.ptir.types import PtirDType
 from .failures import Sites
 from .fourier import RATE, SCRATCH
 from .fourier_passes import FourierPasses, Parts, exchanged
-from .fourier_tables import factors_of, passes, roots, split_roots
+from .fourier_tables import factors_of, passes, radices, roots, split_roots
 from .ir import Function
 from .kernel_text import argument, index_of, unflattened
 from .lanes import Lanes
@@ -84,9 +84,9 @@ class FourierColumns(NativeStep):
 
 
 def columns_width(host: TargetInfo, real: PtirDType, length: int, columns: int) -> int | None:
-    """Return the lanes of a transform of columns; None where they are few, or too long for the stack."""
+    """Return the lanes of a transform of columns; None where they are few, too long for the stack, or have no passes."""
     lanes = host.lanes(real.size)
-    if columns < FEWEST or length > _longest(host, real):
+    if columns < FEWEST or length > _longest(host, real) or radices(length) is None:
         return None
     fit = SCRATCH // (4 * real.size * length)
     return min(lanes, *(1 << n.bit_length() - 1 for n in (fit, columns)))
@@ -154,21 +154,23 @@ class _ColumnTransforms(FourierPasses):
     def emit(self, block: str, x: str, out: str) -> None:
         """The block of a number, of the matrix that begins at an element of the operand, into that at one of the result."""
         f, step = self.f, self.step
-        first = f.mul(block, step.width)
+        column = f.mul(block, step.width)
 
         def take(index: str, at: str, lanes: Lanes) -> None:
             self.store(self.rooms[0], index, self.numbers(at, lanes), lanes)
 
-        self._rows(self.address(self.x, f.add(x, first)), step.x.strides[-2], block, take)
-        source, _ = self.run([(radix, step.width * done) for radix, done in passes(step.length)], inverse=self.inverse)
+        self._rows(self.address(self.x, f.add(x, column)), step.x.strides[-2], block, take)
+        interleaved = [(radix, step.width * done) for radix, done in passes(step.length)]
+        first, second = (exchanged(room, self.inverse) for room in self.rooms)
+        source = exchanged(self.run(first, second, interleaved)[0], self.inverse)
         if step.begins:
-            self._give_turned(source, self.address(self.out, f.add(out, f.mul(first, step.out.strides[-2]))), block)
+            self._give_turned(source, self.address(self.out, f.add(out, f.mul(column, step.out.strides[-2]))), block)
             return
 
         def give(index: str, at: str, lanes: Lanes) -> None:
             self.put(at, self._scaled(self.load(source, index, lanes), lanes), lanes)
 
-        self._rows(self.address(self.out, f.add(out, first)), step.out.strides[-2], block, give)
+        self._rows(self.address(self.out, f.add(out, column)), step.out.strides[-2], block, give)
 
     def _rows(self, base: str, stride: int, block: str, body: Callable[[str, str, Lanes], None]) -> None:
         """`body` for each row of a block, its place on the stack and its address; for each number of a block that is not full."""
@@ -218,7 +220,7 @@ class _ColumnTransforms(FourierPasses):
             common = self.wide.splat(self.type, re), self.wide.splat(self.type, im)
             by = self.times(self.load((near[0], near[1]), place), common)
             value = self._scaled(self.load(source, place), self.wide)
-            return exchanged(self.times(exchanged(value), by)) if self.inverse else self.times(value, by)
+            return exchanged(self.times(exchanged(value, self.inverse), by), self.inverse)
 
         def square(row: str) -> None:
             rows = [product(f.add(row, str(j))) for j in range(width)]

@@ -24,9 +24,9 @@ Parts = tuple[str, str]
 """The addresses of real and imaginary parts, or the parts of some numbers."""
 
 
-def exchanged(parts: Parts) -> Parts:
-    """Return imaginary and real parts."""
-    return parts[1], parts[0]
+def exchanged(parts: Parts, holds: object = True) -> Parts:
+    """Return imaginary and real parts, if a condition holds."""
+    return (parts[1], parts[0]) if holds else parts
 
 
 class ComplexLanes:
@@ -161,14 +161,13 @@ class FourierPasses(ComplexLanes):
         """Memory on the stack for a part of each number, and a vector more."""
         return self.f.op(f"alloca [{self.n + self.wide.width} x {self.type}], align 64", hint)
 
-    def run(self, passes: Sequence[tuple[int, int]], *, inverse: bool) -> tuple[Parts, Parts]:
-        """Transform what is in the first of the rooms; return the one with the result, and the other."""
-        source, target = map(exchanged, self.rooms) if inverse else self.rooms
+    def run(self, source: Parts, target: Parts, passes: Sequence[tuple[int, int]]) -> tuple[Parts, Parts]:
+        """Transform what is in a room; return the room with the result, and the other one."""
         self.read = 0
         for radix, done in passes:
             (self._short if done < self.wide.width else self._long)(source, target, radix, done)
             source, target = target, source
-        return (exchanged(source), exchanged(target)) if inverse else (source, target)
+        return source, target
 
     # Arithmetic
 

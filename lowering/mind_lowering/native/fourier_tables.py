@@ -65,13 +65,46 @@ def powers_of(length: int, radix: int, done: int, width: int) -> np.ndarray | No
     return np.concatenate([roots(place * power, length // done).ravel() for power in range(1, radix)])
 
 
+def padded_length(length: int) -> int:
+    """
+    Return the length of the transforms by which a line is transformed: its own, or one for the chirps of a large prime factor.
+
+    >>> padded_length(1000), padded_length(997)
+    (1000, 2000)
+    """
+    if radices(length) is not None:
+        return length
+    found = -(-(2 * length - 1) // 16) * 16
+    while max(radices(found) or RADICES) > 5:
+        found += 16
+    return found
+
+
+def chirps(length: int, padded: int) -> list[np.ndarray]:
+    """
+    Return the chirp `exp(-i pi k^2 / length)`, and the transform of its conjugate that a product with it convolves.
+
+    `2 j k = j^2 + k^2 - (k - j)^2` makes a transform a convolution with chirps (Bluestein), here as one of `padded` numbers. The
+    second array is divided by as many, which the inverse of that transform asks for.
+    """
+    places = np.arange(length)
+    chirp = roots(places * places, 2 * length)
+    conjugate = np.zeros(padded, complex)
+    conjugate[places] = conjugate[-places] = chirp[0] - 1j * chirp[1]
+    spectrum = np.fft.fft(conjugate) / padded
+    return [chirp.ravel(), spectrum.real, spectrum.imag]
+
+
 def factors_of(length: int, width: int, *, paired: bool = False) -> np.ndarray:
     """
-    Return the factors that the passes of a line read, and those that make the transform of real numbers of it if it is `paired`.
+    Return the factors that the passes of a line read, its chirps, and those that make it one of real numbers if it is `paired`.
 
     Zeros end them, as many as lanes: vectors of few numbers are read whole.
     """
-    found = [powers_of(length, radix, done, width) for radix, done in passes(length)]
+    padded = padded_length(length)
+    found = [powers_of(padded, radix, done, width) for radix, done in passes(padded)]
+    if padded != length:
+        found += chirps(length, padded)
     if paired:
         found.append(roots(np.arange(length + 1), 2 * length).ravel())
     return np.concatenate([*(part for part in found if part is not None), np.zeros(width)])

@@ -26,7 +26,7 @@ from ..ptir_kernels.formats import array_dtype
 from .fourier import SCRATCH, FourierTransform, width_of
 from .fourier_columns import FourierColumns, column_factors, columns_width, matrix_of
 from .fourier_halves import FourierHalves
-from .fourier_tables import RADICES, factors_of, radices, split_roots
+from .fourier_tables import RADICES, factors_of, padded_length, radices, split_roots
 from .patterns import Builder, in_memory, row
 from .target_info import TargetInfo
 from .views import Use, View, whole
@@ -44,7 +44,7 @@ def _lines(op: ptir.FftOp) -> list[tuple[str, int, int]]:
 
 def _fits(real: PtirDType, length: int) -> bool:
     """Return whether a line is transformed on the stack."""
-    return 4 * length * real.size <= SCRATCH
+    return 4 * padded_length(length) * real.size <= SCRATCH
 
 
 def _why_not(op: ptir.FftOp, host: TargetInfo) -> str | None:
@@ -54,10 +54,12 @@ def _why_not(op: ptir.FftOp, host: TargetInfo) -> str | None:
     if real not in (F32, F64):
         return f"kernels do not transform {dtype}"
     for kind, _, n in _lines(op):
+        if _fits(real, n):
+            continue
         if radices(n) is None:
-            return f"a length has a prime factor above {RADICES[-1]}"
+            return f"a length of {n} is too long for the stack and has a prime factor above {RADICES[-1]}"
         is_odd = kind in ("rfft", "irfft") and op.values()["lengths"][-1] == n
-        if not _fits(real, n) and (is_odd or matrix_of(host, real, n) is None):
+        if is_odd or matrix_of(host, real, n) is None:
             return f"lines of {n} numbers are too long for the stack"
     return None
 
