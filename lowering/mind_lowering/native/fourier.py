@@ -102,6 +102,7 @@ class _Line(FourierPasses):
         self.x, factors, self.out = (argument(f, i, name) for i, name in enumerate(("x", "factors", "out")))
         super().__init__(f, host, step.factors.dtype, step.width, padded_length(step.length), factors)
         self.step, self.length = step, step.length
+        self.divisor = step.length if step.kind.startswith("i") else 1
 
     def emit(self, x: str, out: str) -> None:
         """The line that begins at an element of the operand, into the one that begins at an element of the result."""
@@ -215,8 +216,7 @@ class _Line(FourierPasses):
         """Write a line; the inverses divide by its length."""
 
         def some(i: str, lanes: Lanes) -> None:
-            re, im = (self._scaled(part, lanes) for part in self.load(source, i, lanes))
-            self.put(self.f.address(self.type, out, self.f.mul(i, 2)), (re, im), lanes)
+            self.put(self.address(out, i), self.divided(self.load(source, i, lanes), self.divisor, lanes), lanes)
 
         self.each(some, self.length if self.step.kind == "irfft" else self.step.out.shape[-1])
 
@@ -224,15 +224,10 @@ class _Line(FourierPasses):
         """Write the real parts of a line."""
 
         def some(i: str, lanes: Lanes) -> None:
-            value = self._scaled(lanes.load(self.real, source[0], i, 1), lanes)
-            lanes.store(self.real, value, out, i, 1)
+            re, _ = self.divided(self.load(source, i, lanes), self.divisor, lanes)
+            lanes.store(self.real, re, out, i, 1)
 
         self.each(some, self.length)
-
-    def _scaled(self, value: str, lanes: Lanes) -> str:
-        if not self.step.kind.startswith("i"):
-            return value
-        return lanes.binary("fmul", self.type, value, lanes.constant(self.real, 1 / self.length))
 
     def _halves(self, source: Parts, target: Parts, *, inverse: bool) -> None:
         """The transform of a real line, of that of half its length, or the other way round; one number more than that has."""

@@ -19,7 +19,7 @@ from mind_dialect.ptir.types import PtirDType
 from .failures import Sites
 from .fourier import RATE, SCRATCH
 from .fourier_passes import FourierPasses, Parts, exchanged
-from .fourier_tables import factors_of, passes, radices, roots, split_roots
+from .fourier_tables import PRIMES, column_powers, passes, radices, roots, split_roots
 from .ir import Function
 from .kernel_text import argument, index_of, unflattened
 from .lanes import Lanes
@@ -86,7 +86,7 @@ class FourierColumns(NativeStep):
 def columns_width(host: TargetInfo, real: PtirDType, length: int, columns: int) -> int | None:
     """Return the lanes of a transform of columns; None where they are few, too long for the stack, or have no passes."""
     lanes = host.lanes(real.size)
-    if columns < FEWEST or length > _longest(host, real) or radices(length) is None:
+    if columns < FEWEST or length > _longest(host, real) or radices(length, PRIMES) is None:
         return None
     fit = SCRATCH // (4 * real.size * length)
     return min(lanes, *(1 << n.bit_length() - 1 for n in (fit, columns)))
@@ -116,7 +116,7 @@ def column_factors(shape: Sequence[int], width: int, *, begins: bool) -> np.ndar
     These are the roots by which the first columns are multiplied, and those by which the rows of later ones are in addition.
     """
     rows, columns = shape
-    found = [factors_of(rows, 1)]
+    found = [column_powers(rows)]
     if begins:
         found.append(roots(np.outer(np.arange(rows), np.arange(width)), rows * columns).reshape(2, -1).ravel())
         found.append(split_roots(width, root_count(shape, width), rows * columns, 1))
@@ -150,6 +150,7 @@ class _ColumnTransforms(FourierPasses):
         super().__init__(f, host, step.factors.dtype, step.width, step.length * step.width, factors)
         self.step, self.rest = step, step.x.shape[-1] % step.width
         self.inverse = step.kind == "ifft"
+        self.divisor = step.length if self.inverse else 1
 
     def emit(self, block: str, x: str, out: str) -> None:
         """The block of a number, of the matrix that begins at an element of the operand, into that at one of the result."""
@@ -168,7 +169,7 @@ class _ColumnTransforms(FourierPasses):
             return
 
         def give(index: str, at: str, lanes: Lanes) -> None:
-            self.put(at, self._scaled(self.load(source, index, lanes), lanes), lanes)
+            self.put(at, self.divided(self.load(source, index, lanes), self.divisor, lanes), lanes)
 
         self._rows(self.address(self.out, f.add(out, column)), step.out.strides[-2], block, give)
 
@@ -198,17 +199,10 @@ class _ColumnTransforms(FourierPasses):
         else:
             full()
 
-    def _scaled(self, value: Parts, lanes: Lanes) -> Parts:
-        """The inverse divides by the length."""
-        if not self.inverse:
-            return value
-        by = lanes.constant(self.real, 1 / self.step.length)
-        return lanes.binary("fmul", self.type, value[0], by), lanes.binary("fmul", self.type, value[1], by)
-
     def _give_turned(self, source: Parts, out: str, block: str) -> None:
         """Write columns as rows, multiplied by roots of unity: of as many rows as a square of registers has at a time."""
         f, step, width = self.f, self.step, self.step.width
-        tables = factors_of(step.length, 1).size
+        tables = column_powers(step.length).size
         near = [f.address(self.type, self.factors, str(tables + part * step.length * width)) for part in range(2)]
         far = f.address(self.type, self.factors, str(tables + 2 * step.length * width))
         count = root_count(step.x.shape[-2:], width)
@@ -219,7 +213,7 @@ class _ColumnTransforms(FourierPasses):
             place = f.mul(index, width)
             common = self.wide.splat(self.type, re), self.wide.splat(self.type, im)
             by = self.times(self.load((near[0], near[1]), place), common)
-            value = self._scaled(self.load(source, place), self.wide)
+            value = self.divided(self.load(source, place), self.divisor, self.wide)
             return exchanged(self.times(exchanged(value, self.inverse), by), self.inverse)
 
         def square(row: str) -> None:

@@ -97,6 +97,13 @@ class ComplexLanes:
 
         self.f.loop("0", str(count), step, some, hint=hint)
 
+    def divided(self, value: Parts, by: int, lanes: Lanes) -> Parts:
+        """Numbers divided by a length; as they are for 1."""
+        if by == 1:
+            return value
+        factor = lanes.constant(self.real, 1 / by)
+        return lanes.binary("fmul", self.type, value[0], factor), lanes.binary("fmul", self.type, value[1], factor)
+
     def root(self, table: str, count: int, index: str, lanes: Lanes) -> Parts:
         """The roots of unity from an index on, by the tables of `split_roots`."""
         size, f = split_size(count), self.f

@@ -6,23 +6,26 @@ A transform of length `n` is one pass for each factor of `n`: radix 4 as often a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
 
 RADICES = (4, 2, 3, 5, 7, 11, 13)
 """Radices of passes, in their order: after those of 4 interleaved runs are mostly whole vectors."""
+PRIMES = (17, 19, 23, 29, 31)
+"""More radices, for lines that are transformed together: a single line is transformed faster by chirps."""
 
 
-def radices(length: int) -> list[int] | None:
+def radices(length: int, more: Sequence[int] = ()) -> list[int] | None:
     """
-    Return the radix of each pass; None for a length with other factors.
+    Return the radix of each pass; None for a length with other factors, unless they are among `more`.
 
     >>> radices(1000), radices(34)
     ([4, 2, 5, 5, 5], None)
     """
     found = list[int]()
-    for radix in RADICES:
+    for radix in (*RADICES, *more):
         while length % radix == 0:
             found.append(radix)
             length //= radix
@@ -31,7 +34,7 @@ def radices(length: int) -> list[int] | None:
 
 def passes(length: int) -> list[tuple[int, int]]:
     """Return the radix of each pass, and how many transforms are interleaved before it."""
-    found = radices(length)
+    found = radices(length, PRIMES)
     assert found is not None, "a length that has passes"
     return [(radix, prod(found[:i])) for i, radix in enumerate(found)]
 
@@ -93,6 +96,12 @@ def chirps(length: int, padded: int) -> list[np.ndarray]:
     conjugate[places] = conjugate[-places] = chirp[0] - 1j * chirp[1]
     spectrum = np.fft.fft(conjugate) / padded
     return [chirp.ravel(), spectrum.real, spectrum.imag]
+
+
+def column_powers(length: int) -> np.ndarray:
+    """Return the factors that the passes of columns read, which are interleaved by whole vectors from the first on."""
+    found = [powers_of(length, radix, done, 1) for radix, done in passes(length)]
+    return np.concatenate([*(part for part in found if part is not None), np.zeros(1)])
 
 
 def factors_of(length: int, width: int, *, paired: bool = False) -> np.ndarray:

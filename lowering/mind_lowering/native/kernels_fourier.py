@@ -24,9 +24,10 @@ from mind_dialect.ptir.types import F32, F64, PtirDType, part_of, tensor_type
 from ..launch.ref import row_major
 from ..ptir_kernels.formats import array_dtype
 from .fourier import SCRATCH, FourierTransform, width_of
+from .fourier_batches import FULL, LONGEST, FourierBatch
 from .fourier_columns import FourierColumns, column_factors, columns_width, matrix_of
 from .fourier_halves import FourierHalves
-from .fourier_tables import RADICES, factors_of, padded_length, radices, split_roots
+from .fourier_tables import PRIMES, RADICES, column_powers, factors_of, padded_length, radices, split_roots
 from .patterns import Builder, in_memory, row
 from .target_info import TargetInfo
 from .views import Use, View, whole
@@ -113,6 +114,12 @@ class _Transforms:
         build, real = self.build, part_of(out.dtype)
         if not _fits(real, length):
             {"rfft": self._long_real, "irfft": self._long_half}.get(kind, partial(self._long, kind))(x, out, length)
+            return
+        n = (out if kind == "irfft" else x).shape[-1]
+        lanes = build.host.lanes(real.size)
+        is_many = n <= LONGEST and length % FULL and x.count >= lanes * x.shape[-1]
+        if is_many and x.is_dense and radices(n, PRIMES) is not None:
+            build.add(FourierBatch(self._name(kind), kind, x, self._constant(column_powers(n), real), out, lanes))
             return
         width = width_of(build.host, real, length)
         paired = (kind == "rfft" and x.shape[-1] == 2 * length) or (kind == "irfft" and out.shape[-1] == 2 * length)

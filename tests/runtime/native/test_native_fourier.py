@@ -182,6 +182,59 @@ def test_there_and_back(n: int) -> None:
     np.testing.assert_allclose(compiled(body, x)(x), x, atol=2e-6)
 
 
+SHORT = [1, 2, 3, 4, 6, 7, 8, 9, 12, 15, 17, 19, 22, 23, 25, 29, 30, 31, 34, 37, 48, 63, 75, 96, 99, 100, 105]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", SHORT)
+def test_many_short_lines(n: int, kind: str, bits: int) -> None:
+    """As many at a time as lanes, and a few that fill no vector."""
+    x = line(kind, 5, 7, n, bits=bits)
+    near(compiled(transform(kind, n), x)(x), getattr(np.fft, kind)(doubled(x), n), bits)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("kind", KINDS)
+def test_some_short_lines(kind: str) -> None:
+    """A selection of `test_many_short_lines` for each run, one line with NaN, and lines that are parts of others."""
+    for n, bits in ((9, 32), (20, 64), (31, 32)):
+        test_many_short_lines(n, kind, bits)
+    n = 18
+    x = line(kind, 37, n)
+    run = compiled(transform(kind, n), x)
+    wanted = run(x)
+    x[2, 3] = np.nan
+    found = run(x)
+    assert np.isnan(found[2]).all()
+    np.testing.assert_array_equal(np.delete(found, 2, 0), np.delete(wanted, 2, 0))
+    longer = line(kind, 37, 2 * n)
+    count = n // 2 + 1 if kind == "irfft" else n
+
+    def inner(x: Any) -> Any:
+        return ptir.FftOp(ptir.SliceOp(x, starts=[0, 1], sizes=[37, count]), kind=kind, lengths=[n])
+
+    near(compiled(inner, longer)(longer), getattr(np.fft, kind)(doubled(longer[:, 1 : 1 + count]), n), 32)
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel"),
+    [
+        ((37, 12), "lines at once"),
+        ((3, 12), "fft of [3, 12]"),
+        ((37, 17), "lines at once"),
+        ((37, 32), "fft of [37, 32]"),
+        ((37, 101), "by chirps of 240"),
+        ((1 << 16,), "fft of the columns of [256, 256], times roots of unity, transposed"),
+    ],
+)
+def test_kernels_that_are_chosen(shape: tuple[int, ...], kernel: str) -> None:
+    x = line("fft", *shape)
+    assert any(kernel in text for text in compiled(transform("fft", shape[-1]), x).explain())
+
+
 LONG = [(20250, 64), (32768, 32), (40000, 64), (45000, 32)]
 """Lengths and bits of lines that are matrices, also of a number of columns that fills no vector."""
 
@@ -273,7 +326,7 @@ def test_lines_without_numbers(kind: str) -> None:
     same(transform(kind, 8), line(kind, 0, 8))
 
 
-@pytest.mark.parametrize("shape", [(64, 256), (30, 40, 50), (2, 45000)], ids=str)
+@pytest.mark.parametrize("shape", [(64, 256), (30, 40, 50), (2, 45000), (300, 21)], ids=str)
 def test_results_do_not_depend_on_threads(shape: tuple[int, ...]) -> None:
     x = line("fft", *shape)
     module = program(types(x), transform("fft", shape[-1], *shape[1:-1]))
