@@ -14,8 +14,8 @@ from math import log2, prod
 from mind_dialect.ptir.types import PtirDType
 
 from .failures import Sites
-from .fourier_passes import FourierPasses, Parts, exchanged
-from .fourier_tables import padded_length, passes
+from .fourier_passes import FourierPasses, Parts
+from .fourier_tables import padded_length
 from .ir import Function
 from .kernel_text import argument, index_of, unflattened
 from .lanes import Lanes
@@ -100,8 +100,8 @@ class _Line(FourierPasses):
 
     def __init__(self, f: Function, host: TargetInfo, step: FourierTransform):
         self.x, factors, self.out = (argument(f, i, name) for i, name in enumerate(("x", "factors", "out")))
-        super().__init__(f, host, step.factors.dtype, step.width, padded_length(step.length), factors)
-        self.step, self.length = step, step.length
+        super().__init__(f, host, step.factors.dtype, step.width, step.length, factors)
+        self.step = step
         self.divisor = step.length if step.kind.startswith("i") else 1
 
     def emit(self, x: str, out: str) -> None:
@@ -119,9 +119,7 @@ class _Line(FourierPasses):
                 self._mirror(self.rooms[0])
         else:
             self._take(x, self.rooms[0], self.length)
-        inverse = kind.startswith("i")
-        found = self._transform(*(exchanged(room, inverse) for room in self.rooms))
-        source, target = (exchanged(room, inverse) for room in found)
+        source, target = self.transform(inverse=kind.startswith("i"))
         if kind == "rfft" and paired:
             self._halves(source, target, inverse=False)
             source = target
@@ -129,46 +127,6 @@ class _Line(FourierPasses):
             self._give_real(source, out)
         else:
             self._give(source, out)
-
-    def _transform(self, source: Parts, target: Parts) -> tuple[Parts, Parts]:
-        """Transform what is in a room; return the room with the result, and the other one."""
-        stages = passes(self.n)
-        if self.n == self.length:
-            return self.run(source, target, stages)
-        chirp, spectrum = self._chirps()
-        self._multiply(source, target, chirp, self.length)
-        self._clear(target)
-        source, target = self.run(target, source, stages)
-        self._multiply(source, target, spectrum, self.n)
-        found = self.run(exchanged(target), exchanged(source), stages)
-        source, target = map(exchanged, found)
-        self._multiply(source, target, chirp, self.length)
-        return target, source
-
-    def _chirps(self) -> tuple[Parts, Parts]:
-        """The addresses of a chirp and of the spectrum that it is convolved with."""
-        first = self.step.factors.count - self.wide.width - 2 * (self.length + self.n)
-        first -= 2 * (self.length + 1) if self.step.paired else 0
-        places = [first + i for i in (0, self.length, 2 * self.length, 2 * self.length + self.n)]
-        a, b, c, d = (self.f.address(self.type, self.factors, str(place)) for place in places)
-        return (a, b), (c, d)
-
-    def _multiply(self, source: Parts, target: Parts, factors: Parts, count: int) -> None:
-        """Write products with factors into another room."""
-
-        def some(i: str, lanes: Lanes) -> None:
-            self.store(target, i, self.times(self.load(source, i, lanes), self.load(factors, i, lanes), lanes), lanes)
-
-        self.each(some, count)
-
-    def _clear(self, target: Parts) -> None:
-        """Write zeros behind the line."""
-
-        def some(i: str, lanes: Lanes) -> None:
-            zero = lanes.constant(self.real, 0)
-            self.store(target, self.f.add(i, str(self.length)), (zero, zero), lanes)
-
-        self.each(some, self.n - self.length)
 
     # Memory
 

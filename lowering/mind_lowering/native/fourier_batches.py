@@ -12,8 +12,8 @@ from math import log2
 
 from .failures import Sites
 from .fourier import RATE
-from .fourier_passes import FourierPasses, Parts, exchanged
-from .fourier_tables import passes
+from .fourier_passes import FourierPasses, Parts
+from .fourier_tables import PRIMES, padded_length
 from .ir import Function
 from .kernel_text import argument
 from .lanes import register
@@ -59,8 +59,9 @@ class FourierBatch(NativeStep):
 
     @property
     def flops(self) -> int:
-        """Five for each number and bit of the length."""
-        return int(5 * self.lines * self.length * log2(self.length))
+        """Five for each number and bit of the length; by chirps, of two longer transforms."""
+        padded = padded_length(self.length, PRIMES)
+        return int(5 * self.lines * padded * log2(padded) * (1 if padded == self.length else 2))
 
     def cost(self, host: TargetInfo) -> float:
         return super().cost(host) + self.flops / RATE
@@ -89,9 +90,9 @@ class _Batch(FourierPasses):
 
     def __init__(self, f: Function, host: TargetInfo, step: FourierBatch):
         self.x, factors, self.out = (argument(f, i, name) for i, name in enumerate(("x", "factors", "out")))
-        super().__init__(f, host, step.factors.dtype, step.width, step.length * step.width, factors)
+        super().__init__(f, host, step.factors.dtype, step.width, step.length, factors, together=True)
         self.step, self.inverse = step, step.kind.startswith("i")
-        self.staged = f.op(f"alloca [{2 * self.n} x {self.type}], align 64", "staged")
+        self.staged = f.op(f"alloca [{2 * step.length * step.width} x {self.type}], align 64", "staged")
         """Numbers whose parts alternate."""
 
     def emit(self, block: str) -> None:
@@ -100,9 +101,7 @@ class _Batch(FourierPasses):
         first = f.mul(block, step.width)
         count = f.least(str(step.width), f.op(f"sub nsw i64 {step.lines}, {first}", "left"))
         self._take(first, count, self.rooms[0])
-        one, other = (exchanged(room, self.inverse) for room in self.rooms)
-        source, other = self.run(one, other, [(radix, step.width * done) for radix, done in passes(step.length)])
-        source, other = exchanged(source, self.inverse), exchanged(other, self.inverse)
+        source, other = self.transform(inverse=self.inverse)
 
         def give(row: str) -> None:
             value = self.divided(self.load(source, row), step.length if self.inverse else 1, self.wide)

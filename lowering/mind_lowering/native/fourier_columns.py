@@ -19,7 +19,7 @@ from mind_dialect.ptir.types import PtirDType
 from .failures import Sites
 from .fourier import RATE, SCRATCH
 from .fourier_passes import FourierPasses, Parts, exchanged
-from .fourier_tables import PRIMES, column_powers, passes, radices, roots, split_roots
+from .fourier_tables import PRIMES, column_factors, padded_length, roots, split_roots
 from .ir import Function
 from .kernel_text import argument, index_of, unflattened
 from .lanes import Lanes
@@ -64,8 +64,8 @@ class FourierColumns(NativeStep):
 
     @property
     def flops(self) -> int:
-        """Five for each number and bit of the length, and a product of complex numbers."""
-        return int(self.x.count * (5 * log2(self.length) + 6 * self.begins))
+        """Five for each number and bit of the length, by chirps of two longer transforms, and a product of complex numbers."""
+        return int(self.x.count * (5 * _passes_of(self.length) + 6 * self.begins))
 
     def cost(self, host: TargetInfo) -> float:
         return self.flops / RATE
@@ -74,8 +74,10 @@ class FourierColumns(NativeStep):
         return self.kind, self.begins, self.width, *map(form, self.addresses)
 
     def contents(self) -> str:
+        padded = padded_length(self.length, PRIMES)
+        by = "" if padded == self.length else f" by chirps of {padded}"
         then = ", times roots of unity, transposed" if self.begins else ""
-        return f"{self.kind} of the columns of {list(self.x.shape)}{then}"
+        return f"{self.kind} of the columns of {list(self.x.shape)}{by}{then}"
 
     @property
     def blocks(self) -> int:
@@ -84,11 +86,11 @@ class FourierColumns(NativeStep):
 
 
 def columns_width(host: TargetInfo, real: PtirDType, length: int, columns: int) -> int | None:
-    """Return the lanes of a transform of columns; None where they are few, too long for the stack, or have no passes."""
-    lanes = host.lanes(real.size)
-    if columns < FEWEST or length > _longest(host, real) or radices(length, PRIMES) is None:
+    """Return the lanes of a transform of columns; None where they are few, or too long for the stack."""
+    padded, lanes = padded_length(length, PRIMES), host.lanes(real.size)
+    if columns < FEWEST or padded > _longest(host, real):
         return None
-    fit = SCRATCH // (4 * real.size * length)
+    fit = SCRATCH // (4 * real.size * padded)
     return min(lanes, *(1 << n.bit_length() - 1 for n in (fit, columns)))
 
 
@@ -97,26 +99,38 @@ def _longest(host: TargetInfo, real: PtirDType) -> int:
     return SCRATCH // (4 * real.size * min(host.lanes(real.size), LINE // (2 * real.size)))
 
 
+def _passes_of(length: int) -> float:
+    """Return about how many passes of radix 2 transform a column."""
+    padded = padded_length(length, PRIMES)
+    return log2(length) if padded == length else 2 * padded / length * log2(padded)
+
+
 def matrix_of(host: TargetInfo, real: PtirDType, length: int) -> tuple[int, int] | None:
-    """Return the rows and columns of the matrix that a long line with small factors is; None where there is none."""
-    lanes = host.lanes(real.size)
-    found: list[tuple[bool, bool, float, tuple[int, int]]] = []
-    longest = _longest(host, real)
+    """
+    Return the rows and columns of the matrix that a long line is; None where there is none.
+
+    It takes the fewest passes, then is in whole vectors and nearly square.
+    """
+    lanes, longest = host.lanes(real.size), _longest(host, real)
+    found: list[tuple[float, int, float, tuple[int, int]]] = []
     for rows in range(max(lanes, FEWEST), longest + 1):
         columns, rest = divmod(length, rows)
-        if rest == 0 and max(lanes, FEWEST) <= columns <= longest:
-            found.append((columns % lanes > 0, rows % lanes > 0, abs(log2(rows / columns)), (rows, columns)))
+        if rest or not max(lanes, FEWEST) <= columns <= longest:
+            continue
+        if max(padded_length(n, PRIMES) for n in (rows, columns)) <= longest:
+            parts = 2 * (columns % lanes > 0) + (rows % lanes > 0)
+            found.append((round(_passes_of(rows) + _passes_of(columns)), parts, abs(log2(rows / columns)), (rows, columns)))
     return min(found)[-1] if found else None
 
 
-def column_factors(shape: Sequence[int], width: int, *, begins: bool) -> np.ndarray:
+def matrix_factors(shape: Sequence[int], width: int, *, begins: bool) -> np.ndarray:
     """
     Return the factors of the columns of a matrix: those of the passes, then where they begin long lines the others.
 
     These are the roots by which the first columns are multiplied, and those by which the rows of later ones are in addition.
     """
     rows, columns = shape
-    found = [column_powers(rows)]
+    found = [column_factors(rows)]
     if begins:
         found.append(roots(np.outer(np.arange(rows), np.arange(width)), rows * columns).reshape(2, -1).ravel())
         found.append(split_roots(width, root_count(shape, width), rows * columns, 1))
@@ -147,7 +161,7 @@ class _ColumnTransforms(FourierPasses):
 
     def __init__(self, f: Function, host: TargetInfo, step: FourierColumns):
         self.x, factors, self.out = (argument(f, i, name) for i, name in enumerate(("x", "factors", "out")))
-        super().__init__(f, host, step.factors.dtype, step.width, step.length * step.width, factors)
+        super().__init__(f, host, step.factors.dtype, step.width, step.length, factors, together=True)
         self.step, self.rest = step, step.x.shape[-1] % step.width
         self.inverse = step.kind == "ifft"
         self.divisor = step.length if self.inverse else 1
@@ -158,12 +172,14 @@ class _ColumnTransforms(FourierPasses):
         column = f.mul(block, step.width)
 
         def take(index: str, at: str, lanes: Lanes) -> None:
-            self.store(self.rooms[0], index, self.numbers(at, lanes), lanes)
+            if step.x.dtype is self.real:
+                value = lanes.load(self.real, at, "0", 1), lanes.constant(self.real, 0)
+            else:
+                value = self.numbers(at, lanes)
+            self.store(self.rooms[0], index, value, lanes)
 
-        self._rows(self.address(self.x, f.add(x, column)), step.x.strides[-2], block, take)
-        interleaved = [(radix, step.width * done) for radix, done in passes(step.length)]
-        first, second = (exchanged(room, self.inverse) for room in self.rooms)
-        source = exchanged(self.run(first, second, interleaved)[0], self.inverse)
+        self._rows(step.x, self.x, f.add(x, column), block, take)
+        source, _ = self.transform(inverse=self.inverse)
         if step.begins:
             self._give_turned(source, self.address(self.out, f.add(out, f.mul(column, step.out.strides[-2]))), block)
             return
@@ -171,20 +187,24 @@ class _ColumnTransforms(FourierPasses):
         def give(index: str, at: str, lanes: Lanes) -> None:
             self.put(at, self.divided(self.load(source, index, lanes), self.divisor, lanes), lanes)
 
-        self._rows(self.address(self.out, f.add(out, column)), step.out.strides[-2], block, give)
+        self._rows(step.out, self.out, f.add(out, column), block, give)
 
-    def _rows(self, base: str, stride: int, block: str, body: Callable[[str, str, Lanes], None]) -> None:
+    def _rows(self, view: View, base: str, first: str, block: str, body: Callable[[str, str, Lanes], None]) -> None:
         """`body` for each row of a block, its place on the stack and its address; for each number of a block that is not full."""
-        f, step = self.f, self.step
+        f, step, parts = self.f, self.step, view.dtype.size // self.real.size
+        base = f.address(self.type, base, f.mul(first, parts))
+
+        def start(j: str) -> str:
+            return f.address(self.type, base, f.mul(j, parts * view.strides[-2]))
 
         def row(j: str, /, *values: str) -> None:
-            body(f.mul(j, step.width), self.address(base, f.mul(j, stride)), self.wide)
+            body(f.mul(j, step.width), start(j), self.wide)
 
         def single(j: str, /, *values: str) -> None:
-            at = self.address(base, f.mul(j, stride))
+            at = start(j)
 
             def some(lane: str, /, *values: str) -> None:
-                body(f.add(f.mul(j, step.width), lane), self.address(at, lane), self.one)
+                body(f.add(f.mul(j, step.width), lane), f.address(self.type, at, f.mul(lane, parts)), self.one)
 
             f.loop("0", str(self.rest), 1, some, hint="lane")
 
@@ -202,7 +222,7 @@ class _ColumnTransforms(FourierPasses):
     def _give_turned(self, source: Parts, out: str, block: str) -> None:
         """Write columns as rows, multiplied by roots of unity: of as many rows as a square of registers has at a time."""
         f, step, width = self.f, self.step, self.step.width
-        tables = column_powers(step.length).size
+        tables = column_factors(step.length).size
         near = [f.address(self.type, self.factors, str(tables + part * step.length * width)) for part in range(2)]
         far = f.address(self.type, self.factors, str(tables + 2 * step.length * width))
         count = root_count(step.x.shape[-2:], width)

@@ -14,7 +14,7 @@ import numpy as np
 
 from mind_dialect.ptir.types import PtirDType
 
-from .fourier_tables import roots, split_size
+from .fourier_tables import PRIMES, padded_length, passes, roots, split_size
 from .ir import Function
 from .kernel_text import multiply_add
 from .lanes import Lanes, register
@@ -153,28 +153,86 @@ class ComplexLanes:
 
 
 class FourierPasses(ComplexLanes):
-    """The passes over `count` numbers, with `width` lanes; `factors` is the address of what they read, one after the other."""
+    """
+    The transforms of lines of a length, with `width` lanes, of one line or of as many lines as lanes `together`.
 
-    def __init__(self, f: Function, host: TargetInfo, real: PtirDType, width: int, count: int, factors: str):
+    Lines are interleaved then, and have whole vectors of a number of each. `factors` is the address of those of `factors_of`.
+    """
+
+    def __init__(
+        self, f: Function, host: TargetInfo, real: PtirDType, width: int, length: int, factors: str, *, together: bool = False
+    ):
         super().__init__(f, host, real, width)
-        self.n, self.factors = count, factors
+        self.length, self.together, self.factors = length, width if together else 1, factors
+        self.padded = padded_length(length, PRIMES if together else ())
+        self.n = self.padded * self.together
+        """Numbers that a pass combines."""
         self.rooms: list[Parts] = [(self._room("re"), self._room("im")) for _ in range(2)]
         self.read = 0
         """Factors that the passes so far have read."""
         for part in chain.from_iterable(self.rooms):  # lanes of no number
-            self.wide.store(real, self.wide.constant(real, 0), part, str(count), 1)
+            self.wide.store(real, self.wide.constant(real, 0), part, str(self.n), 1)
 
     def _room(self, hint: str) -> str:
         """Memory on the stack for a part of each number, and a vector more."""
         return self.f.op(f"alloca [{self.n + self.wide.width} x {self.type}], align 64", hint)
 
-    def run(self, source: Parts, target: Parts, passes: Sequence[tuple[int, int]]) -> tuple[Parts, Parts]:
-        """Transform what is in a room; return the room with the result, and the other one."""
-        self.read = 0
-        for radix, done in passes:
-            (self._short if done < self.wide.width else self._long)(source, target, radix, done)
+    def transform(self, *, inverse: bool) -> tuple[Parts, Parts]:
+        """Transform what is in the first room; return the room with the result, and the other one."""
+        source, target = (exchanged(room, inverse) for room in self.rooms)
+        if self.padded == self.length:
+            source, target = self._run(source, target)
+        else:
+            chirp, spectrum = self._chirps()
+            self._multiply(source, target, chirp, self.length)
+            self._clear(target)
+            source, target = self._run(target, source)
+            self._multiply(source, target, spectrum, self.padded)
+            source, target = map(exchanged, self._run(exchanged(target), exchanged(source)))
+            self._multiply(source, target, chirp, self.length)
+            source, target = target, source
+        return exchanged(source, inverse), exchanged(target, inverse)
+
+    def _run(self, source: Parts, target: Parts) -> tuple[Parts, Parts]:
+        self.read = 0 if self.padded == self.length else 2 * (self.length + self.padded)
+        for radix, done in passes(self.padded):
+            interleaved = done * self.together
+            (self._short if interleaved < self.wide.width else self._long)(source, target, radix, interleaved)
             source, target = target, source
         return source, target
+
+    # Chirps
+
+    def _chirps(self) -> tuple[Parts, Parts]:
+        """The addresses of a chirp and of the spectrum that it is convolved with."""
+        places = (0, self.length, 2 * self.length, 2 * self.length + self.padded)
+        a, b, c, d = (self.f.address(self.type, self.factors, str(place)) for place in places)
+        return (a, b), (c, d)
+
+    def _multiply(self, source: Parts, target: Parts, factors: Parts, count: int) -> None:
+        """Write products with a factor for each number of a line into another room."""
+
+        def some(i: str, lanes: Lanes) -> None:
+            self.store(target, i, self.times(self.load(source, i, lanes), self.load(factors, i, lanes), lanes), lanes)
+
+        def row(i: str, /, *values: str) -> None:
+            re, im = (self.wide.load(self.real, part, i, 0) for part in factors)
+            at = self.f.mul(i, self.together)
+            self.store(target, at, self.times(self.load(source, at), (re, im)))
+
+        if self.together == 1:
+            self.each(some, count)
+        else:
+            self.f.loop("0", str(count), 1, row, hint="row")
+
+    def _clear(self, target: Parts) -> None:
+        """Write zeros behind the lines."""
+
+        def some(i: str, lanes: Lanes) -> None:
+            zero = lanes.constant(self.real, 0)
+            self.store(target, self.f.add(i, str(self.length * self.together)), (zero, zero), lanes)
+
+        self.each(some, (self.padded - self.length) * self.together)
 
     # Arithmetic
 

@@ -68,14 +68,16 @@ def powers_of(length: int, radix: int, done: int, width: int) -> np.ndarray | No
     return np.concatenate([roots(place * power, length // done).ravel() for power in range(1, radix)])
 
 
-def padded_length(length: int) -> int:
+def padded_length(length: int, more: Sequence[int] = ()) -> int:
     """
     Return the length of the transforms by which a line is transformed: its own, or one for the chirps of a large prime factor.
+
+    `more` are radices in addition to those of `RADICES`.
 
     >>> padded_length(1000), padded_length(997)
     (1000, 2000)
     """
-    if radices(length) is not None:
+    if radices(length, more) is not None:
         return length
     found = -(-(2 * length - 1) // 16) * 16
     while max(radices(found) or RADICES) > 5:
@@ -98,25 +100,24 @@ def chirps(length: int, padded: int) -> list[np.ndarray]:
     return [chirp.ravel(), spectrum.real, spectrum.imag]
 
 
-def column_powers(length: int) -> np.ndarray:
-    """Return the factors that the passes of columns read, which are interleaved by whole vectors from the first on."""
-    found = [powers_of(length, radix, done, 1) for radix, done in passes(length)]
-    return np.concatenate([*(part for part in found if part is not None), np.zeros(1)])
-
-
-def factors_of(length: int, width: int, *, paired: bool = False) -> np.ndarray:
+def factors_of(length: int, width: int, *, paired: bool = False, more: Sequence[int] = ()) -> np.ndarray:
     """
-    Return the factors that the passes of a line read, its chirps, and those that make it one of real numbers if it is `paired`.
+    Return the chirps of a line, the factors that its passes read, and those that make it one of real numbers if it is `paired`.
 
     Zeros end them, as many as lanes: vectors of few numbers are read whole.
     """
-    padded = padded_length(length)
-    found = [powers_of(padded, radix, done, width) for radix, done in passes(padded)]
-    if padded != length:
-        found += chirps(length, padded)
+    padded = padded_length(length, more)
+    found = [] if padded == length else chirps(length, padded)
+    powers = [powers_of(padded, radix, done, width) for radix, done in passes(padded)]
+    found += [part for part in powers if part is not None]
     if paired:
         found.append(roots(np.arange(length + 1), 2 * length).ravel())
-    return np.concatenate([*(part for part in found if part is not None), np.zeros(width)])
+    return np.concatenate([*found, np.zeros(width)])
+
+
+def column_factors(length: int) -> np.ndarray:
+    """Return the factors of columns that are transformed together, and so interleaved by whole vectors from the first pass on."""
+    return factors_of(length, 1, more=PRIMES)
 
 
 def split_size(count: int) -> int:

@@ -25,9 +25,9 @@ from ..launch.ref import row_major
 from ..ptir_kernels.formats import array_dtype
 from .fourier import SCRATCH, FourierTransform, width_of
 from .fourier_batches import FULL, LONGEST, FourierBatch
-from .fourier_columns import FourierColumns, column_factors, columns_width, matrix_of
+from .fourier_columns import FourierColumns, columns_width, matrix_factors, matrix_of
 from .fourier_halves import FourierHalves
-from .fourier_tables import PRIMES, RADICES, column_powers, factors_of, padded_length, radices, split_roots
+from .fourier_tables import column_factors, factors_of, padded_length, split_roots
 from .patterns import Builder, in_memory, row
 from .target_info import TargetInfo
 from .views import Use, View, whole
@@ -55,13 +55,9 @@ def _why_not(op: ptir.FftOp, host: TargetInfo) -> str | None:
     if real not in (F32, F64):
         return f"kernels do not transform {dtype}"
     for kind, _, n in _lines(op):
-        if _fits(real, n):
-            continue
-        if radices(n) is None:
-            return f"a length of {n} is too long for the stack and has a prime factor above {RADICES[-1]}"
-        is_odd = kind in ("rfft", "irfft") and op.values()["lengths"][-1] == n
-        if is_odd or matrix_of(host, real, n) is None:
-            return f"lines of {n} numbers are too long for the stack"
+        is_odd = kind == "irfft" and op.values()["lengths"][-1] == n
+        if not _fits(real, n) and (is_odd or matrix_of(host, real, n) is None):
+            return f"lines of {n} numbers are too long for the stack, and are no matrices of shorter ones"
     return None
 
 
@@ -118,8 +114,8 @@ class _Transforms:
         n = (out if kind == "irfft" else x).shape[-1]
         lanes = build.host.lanes(real.size)
         is_many = n <= LONGEST and length % FULL and x.count >= lanes * x.shape[-1]
-        if is_many and x.is_dense and radices(n, PRIMES) is not None:
-            build.add(FourierBatch(self._name(kind), kind, x, self._constant(column_powers(n), real), out, lanes))
+        if is_many and x.is_dense:
+            build.add(FourierBatch(self._name(kind), kind, x, self._constant(column_factors(n), real), out, lanes))
             return
         width = width_of(build.host, real, length)
         paired = (kind == "rfft" and x.shape[-1] == 2 * length) or (kind == "irfft" and out.shape[-1] == 2 * length)
@@ -127,8 +123,17 @@ class _Transforms:
         build.add(FourierTransform(self._name(kind), kind, x, factors, out, length, width))
 
     def _long_real(self, x: View, out: View, length: int) -> None:
-        """Append the transforms of long lines of real numbers: of half the length, and what makes them those of the whole."""
+        """
+        Append the transforms of long lines of real numbers: of half the length, and what makes them those of the whole.
+
+        Those of an odd number are of complex numbers, of which the first half is copied.
+        """
         x = self._contiguous(x)
+        if x.shape[-1] == length:
+            between = self._room(x.shape, out.dtype, "whole")
+            self._long("fft", x, between, length)
+            self.build.copy(self.op.result, replace(between, shape=out.shape), out)
+            return
         if any(n % 2 for n in (x.offset, *x.strides[:-1])):
             x = self.build.copied(self.op.x, x)
         between = self._room((*x.shape[:-1], length), out.dtype, "halves")
@@ -166,7 +171,7 @@ class _Transforms:
 
     def _columns(self, kind: str, x: View, out: View, width: int, *, begins: bool = False) -> None:
         """Append transforms of columns."""
-        factors = self._constant(column_factors(x.shape[-2:], width, begins=begins), part_of(out.dtype))
+        factors = self._constant(matrix_factors(x.shape[-2:], width, begins=begins), part_of(out.dtype))
         self.build.add(FourierColumns(self._name(kind), kind, x, factors, out, width, begins))
 
     def _name(self, kind: str) -> str:
