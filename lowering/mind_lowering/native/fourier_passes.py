@@ -24,7 +24,7 @@ Parts = tuple[str, str]
 """The addresses of real and imaginary parts, or the parts of some numbers."""
 
 
-def exchanged(parts: Parts, holds: object = True) -> Parts:
+def exchanged(parts: Parts, holds: bool = True) -> Parts:
     """Return imaginary and real parts, if a condition holds."""
     return (parts[1], parts[0]) if holds else parts
 
