@@ -41,6 +41,9 @@ from .failures import Failure, Sites
 from .first_extremes import FirstExtremes
 from .flow import Code, KernelCall, Nested, kernel_calls, run
 from .fourier import FourierTransform, emit_fourier
+from .fourier_batches import FourierBatch, emit_batch
+from .fourier_columns import FourierColumns, emit_columns
+from .fourier_halves import FourierHalves, emit_halves
 from .groups import Group
 from .ir import Function, LlvmModule, identifier, symbol
 from .kernel_steps import Draw, IndexCheck, PrivateScatter, Scan, Scatter, Sort
@@ -150,6 +153,9 @@ EMIT: dict[type[NativeStep], Emit] = {
     Sort: emit_sort,
     Factorization: emit_factorization,
     FourierTransform: emit_fourier,
+    FourierBatch: emit_batch,
+    FourierColumns: emit_columns,
+    FourierHalves: emit_halves,
     Scan: emit_scan,
     IndexCheck: emit_check,
     Scatter: emit_scatter,

@@ -18,6 +18,9 @@ from .demanded import Demanded, Extents, shape_of
 from .extremes_gradient import ExtremesGradient
 from .first_extremes import FirstExtremes
 from .fourier import FourierTransform
+from .fourier_batches import FourierBatch
+from .fourier_columns import FourierColumns
+from .fourier_halves import FourierHalves
 from .groups import Group
 from .kernel_steps import Draw, IndexCheck, PrivateScatter, Scan, Scatter, Sort
 from .matrices import Factorization
@@ -130,6 +133,9 @@ LIMITS: Mapping[type[NativeStep], Row | str] = {
     ConvolutionStep: "no axis of a convolution has a size of its own",
     Sort: "its units of work have lines far apart",
     FourierTransform: "a line is a unit of work",
+    FourierBatch: "some lines are a unit of work",
+    FourierColumns: "some columns are a unit of work",
+    FourierHalves: "a part of a line is a unit of work",
     Factorization: "a matrix, or some of its columns, is a unit of work",
     Scan: "its units of work are runs of lines",
     IndexCheck: "all indices are checked",

@@ -1,0 +1,159 @@
+"""
+Fourier transforms of many short lines, as many at a time as vectors have lanes: lines become columns on the stack of a thread.
+
+Numbers are copied one by one, by code without loops for a line. Real lines are transformed as complex ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from math import log2
+
+from .failures import Sites
+from .fourier import RATE
+from .fourier_passes import FourierPasses, Parts
+from .fourier_tables import PRIMES, padded_length
+from .ir import Function
+from .kernel_text import argument
+from .lanes import register
+from .memory import Access, buffers_of
+from .steps import NativeStep
+from .target_info import TargetInfo
+from .views import View, form
+
+LONGEST = 100
+"""Numbers of a line, at most."""
+FULL = 16
+"""Lengths that it divides fill vectors by themselves."""
+
+
+@dataclass
+class FourierBatch(NativeStep):
+    """The transform `kind` of each line of a dense `x` along its last axis, into a dense `out`."""
+
+    name: str
+    kind: str
+    x: View
+    factors: View
+    out: View
+    width: int
+    """Lanes."""
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        return [self.x, self.factors, self.out]
+
+    def access(self) -> Access:
+        return Access(buffers_of([self.x, self.factors]), buffers_of([self.out]))
+
+    @property
+    def length(self) -> int:
+        """Return the numbers of a line, or of the one that half a transform stands for."""
+        return (self.out if self.kind == "irfft" else self.x).shape[-1]
+
+    @property
+    def lines(self) -> int:
+        """Return the number of lines."""
+        return self.x.count // self.x.shape[-1]
+
+    @property
+    def flops(self) -> int:
+        """Five for each number and bit of the length; by chirps, of two longer transforms."""
+        padded = padded_length(self.length, PRIMES)
+        return int(5 * self.lines * padded * log2(padded) * (1 if padded == self.length else 2))
+
+    def cost(self, host: TargetInfo) -> float:
+        return super().cost(host) + self.flops / RATE
+
+    def key(self) -> Hashable:
+        return self.kind, self.width, *map(form, self.addresses)
+
+    def contents(self) -> str:
+        return f"{self.kind} of {list(self.x.shape)}, {self.width} lines at once"
+
+
+def emit_batch(f: Function, host: TargetInfo, step: FourierBatch, sites: Sites) -> int:
+    """Emit the loop over groups of lines; how many there are."""
+    body = _Batch(f, host, step)
+
+    def unit(u: str, /, *values: str) -> None:
+        body.emit(u)
+
+    f.loop("%begin", "%end", 1, unit, hint="lines")
+    f.ret("0")
+    return -(-step.lines // step.width)
+
+
+class _Batch(FourierPasses):
+    """The transforms of some lines: number after number on the stack, as many lines as lanes of each."""
+
+    def __init__(self, f: Function, host: TargetInfo, step: FourierBatch):
+        self.x, factors, self.out = (argument(f, i, name) for i, name in enumerate(("x", "factors", "out")))
+        super().__init__(f, host, step.factors.dtype, step.width, step.length, factors, together=True)
+        self.step, self.inverse = step, step.kind.startswith("i")
+        self.staged = f.op(f"alloca [{2 * step.length * step.width} x {self.type}], align 64", "staged")
+        """Numbers whose parts alternate."""
+
+    def emit(self, block: str) -> None:
+        """The lines of a group."""
+        f, step, kind = self.f, self.step, self.step.kind
+        first = f.mul(block, step.width)
+        count = f.least(str(step.width), f.op(f"sub nsw i64 {step.lines}, {first}", "left"))
+        self._take(first, count, self.rooms[0])
+        source, other = self.transform(inverse=self.inverse)
+
+        def give(row: str) -> None:
+            value = self.divided(self.load(source, row), step.length if self.inverse else 1, self.wide)
+            if kind == "irfft":
+                self.store(other, row, value)
+            else:
+                self.put(self.address(self.staged, row), value, self.wide)
+
+        self._rows(step.out.shape[-1], give)
+        self._copy(other[0] if kind == "irfft" else self.staged, (self.out, first), count, step.out.shape[-1], back=True)
+
+    def _take(self, first: str, count: str, target: Parts) -> None:
+        """Read lines; of half transforms also what they stand for."""
+        kind, n, width, extent = self.step.kind, self.step.length, self.step.width, self.step.x.shape[-1]
+        zero = self.wide.constant(self.real, 0)
+        if kind == "rfft":
+            self._copy(target[0], (self.x, first), count, extent, back=False)
+            self._rows(n, lambda row: self.wide.store(self.real, zero, target[1], row, 1))
+            return
+        self._copy(self.staged, (self.x, first), count, extent, back=False)
+        self._rows(extent, lambda row: self.store(target, row, self.numbers(self.address(self.staged, row), self.wide)))
+        if kind == "irfft":
+            for j in range(extent):
+                re, im = self.load(target, str(j * width))
+                if 2 * j % n == 0:
+                    self.wide.store(self.real, zero, target[1], str(j * width), 1)
+                else:
+                    opposite = self.wide.op(f"fneg {self.wide.of(self.type)} {im}")
+                    self.store(target, str((n - j) * width), (re, opposite))
+
+    def _rows(self, count: int, body: Callable[[str], None]) -> None:
+        """`body` for the index of each row on the stack."""
+
+        def row(i: str, /, *values: str) -> None:
+            body(i)
+
+        self.f.loop("0", str(count * self.step.width), self.step.width, row, hint="row")
+
+    def _copy(self, room: str, lines: tuple[str, str], count: str, extent: int, *, back: bool) -> None:
+        """Copy lines of so many numbers to rows on the stack, or back."""
+        f, (base, first), width = self.f, lines, self.step.width
+        view = self.step.out if back else self.step.x
+        type = register(self.real) if view.dtype is self.real else f"<2 x {self.type}>"
+        align = self.real.size
+
+        def line(lane: str, /, *values: str) -> None:
+            start = f.address(type, base, f.mul(f.add(first, lane), extent))
+            column = f.address(type, room, lane)
+            for j in range(extent):
+                ends = f.address(type, start, str(j)), f.address(type, column, str(j * width))
+                source, target = reversed(ends) if back else ends
+                value = f.op(f"load {type}, ptr {source}, align {align}", "number")
+                f.do(f"store {type} {value}, ptr {target}, align {align}")
+
+        f.loop("0", count, 1, line, hint="lane")

@@ -1,0 +1,122 @@
+"""
+The transforms of long lines of real numbers, of those of half the length, and the other way round: a pass over memory.
+
+Shorter lines have it in their kernel (`fourier.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+
+from .failures import Sites
+from .fourier_passes import ComplexLanes, Parts
+from .ir import Function
+from .kernel_text import argument, index_of, unflattened
+from .memory import Access, buffers_of
+from .steps import NativeStep
+from .target_info import TargetInfo
+from .views import View, form
+
+CHUNK = 1 << 12
+"""Numbers of a unit of work."""
+
+
+@dataclass
+class FourierHalves(NativeStep):
+    """
+    The transform of lines of `2 n` real numbers, `n + 1` numbers, of that of the `n` complex ones that neighbours in them are.
+
+    Where it is `inverse`, it is what gives the second from the first. Lines are contiguous; `factors` are `split_roots`.
+    """
+
+    name: str
+    x: View
+    factors: View
+    out: View
+    width: int
+    """Lanes."""
+    inverse: bool
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        return [self.x, self.factors, self.out]
+
+    def access(self) -> Access:
+        return Access(buffers_of([self.x, self.factors]), buffers_of([self.out]))
+
+    @property
+    def length(self) -> int:
+        """Return the numbers of a line without the one that it has more before or after."""
+        return min(self.x.shape[-1], self.out.shape[-1])
+
+    @property
+    def chunks(self) -> int:
+        """Return the number of units of work of a line."""
+        return -(-(self.length - 1) // CHUNK)
+
+    def key(self) -> Hashable:
+        return self.inverse, self.width, *map(form, self.addresses)
+
+    def contents(self) -> str:
+        what = f"lines of {2 * self.length} real numbers"
+        return f"halves of the transforms of {what}" if self.inverse else f"transforms of {what} of their halves"
+
+
+def emit_halves(f: Function, host: TargetInfo, step: FourierHalves, sites: Sites) -> int:
+    """Emit the loop over parts of lines; how many there are."""
+    body, batch = _Halves(f, host, step), step.x.shape[:-1]
+
+    def unit(u: str, /, *values: str) -> None:
+        *at, chunk = unflattened(f, u, [*batch, step.chunks])
+        body.emit(chunk, *(index_of(f, View(v.base, v.dtype, batch, v.strides[:-1]), at) for v in (step.x, step.out)))
+
+    f.loop("%begin", "%end", 1, unit, hint="chunk")
+    f.ret("0")
+    return prod(batch) * step.chunks
+
+
+class _Halves(ComplexLanes):
+    """A part of a line."""
+
+    def __init__(self, f: Function, host: TargetInfo, step: FourierHalves):
+        self.x, self.factors, self.out = (argument(f, i, name) for i, name in enumerate(("x", "factors", "out")))
+        super().__init__(f, host, step.factors.dtype, step.width)
+        self.step, self.n = step, step.length
+
+    def emit(self, chunk: str, x: str, out: str) -> None:
+        """The chunk of a number, of the line that begins at an element of the operand, into the one that begins there."""
+        f, n, width = self.f, self.n, self.wide.width
+        x, out = self.address(self.x, x), self.address(self.out, out)
+
+        def some(k: str, /, *values: str) -> None:
+            k = f.least(k, str(n - width))
+            a = self.numbers(self.address(x, k), self.wide)
+            b = self.numbers(self.address(x, f.op(f"sub nsw i64 {n - width + 1}, {k}", "other")), self.wide)
+            b = self.reversed(b) if width > 1 else b
+            root = self.root(self.factors, n + 1, k, self.wide)
+            self.put(self.address(out, k), self.from_halves(a, b, root, self.wide, inverse=self.step.inverse), self.wide)
+
+        first = f.add(f.mul(chunk, CHUNK), "1")
+        f.loop(first, f.least(f.add(first, str(CHUNK)), str(n)), width, some, hint="k")
+        f.when(f.op(f"icmp eq i64 {chunk}, 0", "first"), partial(self._ends, x, out))
+
+    def _ends(self, x: str, out: str) -> None:
+        """The first number and the last one, which are real where there are both."""
+        lanes, zero = self.one, self.one.constant(self.real, 0)
+
+        def at(base: str, k: int) -> Parts:
+            return self.numbers(self.address(base, str(k)), lanes)
+
+        def combined(a: str, b: str) -> Parts:
+            return lanes.binary("fadd", self.type, a, b), lanes.binary("fsub", self.type, a, b)
+
+        if self.step.inverse:
+            half = lanes.constant(self.real, 0.5)
+            re, im = (lanes.binary("fmul", self.type, half, v) for v in combined(at(x, 0)[0], at(x, self.n)[0]))
+            self.put(out, (re, im), lanes)
+        else:
+            for k, value in zip((0, self.n), combined(*at(x, 0)), strict=True):
+                self.put(self.address(out, str(k)), (value, zero), lanes)

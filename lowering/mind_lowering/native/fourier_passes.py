@@ -1,0 +1,349 @@
+"""
+The passes of a Fourier transform between two arrays on the stack of a thread: Stockham's form, of any radix.
+
+Each pass reads one array and writes another, so that no order of digits is to be undone. Real and imaginary parts are arrays of
+their own. The inverse is the transform with the parts exchanged, before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+
+import numpy as np
+
+from mind_dialect.ptir.types import PtirDType
+
+from .fourier_tables import PRIMES, padded_length, passes, roots, split_size
+from .ir import Function
+from .kernel_text import multiply_add
+from .lanes import Lanes, register
+from .target_info import TargetInfo
+
+Parts = tuple[str, str]
+"""The addresses of real and imaginary parts, or the parts of some numbers."""
+
+
+def exchanged(parts: Parts, holds: bool = True) -> Parts:
+    """Return imaginary and real parts, if a condition holds."""
+    return (parts[1], parts[0]) if holds else parts
+
+
+class ComplexLanes:
+    """Complex numbers in vectors of `width` lanes, each part in a vector of its own."""
+
+    def __init__(self, f: Function, host: TargetInfo, real: PtirDType, width: int):
+        self.f, self.real, self.type = f, real, register(real)
+        self.wide, self.one = Lanes(f, host, width), Lanes(f, host, 1)
+
+    # Memory
+
+    def load(self, parts: Parts, index: str, lanes: Lanes | None = None) -> Parts:
+        """Numbers from an index on."""
+        re, im = (((lanes or self.wide).load(self.real, p, index, 1)) for p in parts)
+        return re, im
+
+    def store(self, parts: Parts, index: str, value: Parts, lanes: Lanes | None = None) -> None:
+        """Put numbers where `load` finds them."""
+        for p, v in zip(parts, value, strict=True):
+            (lanes or self.wide).store(self.real, v, p, index, 1)
+
+    def address(self, base: str, index: str) -> str:
+        """The address of a number whose parts alternate in memory."""
+        return self.f.address(self.type, base, self.f.mul(index, 2))
+
+    def numbers(self, at: str, lanes: Lanes) -> Parts:
+        """Numbers at an address, whose parts alternate there."""
+        a, b = (lanes.load(self.real, at, str(k * lanes.width), 1) for k in range(2))
+        return self.split(a, b) if lanes.width > 1 else (a, b)
+
+    def put(self, at: str, value: Parts, lanes: Lanes) -> None:
+        """Put numbers where `numbers` finds them."""
+        for k, v in enumerate(self.paired(value) if lanes.width > 1 else value):
+            lanes.store(self.real, v, at, str(k * lanes.width), 1)
+
+    def shuffled(self, a: str, b: str, places: Sequence[int]) -> str:
+        """Some lanes of two vectors; any where the place is negative."""
+        of = self.wide.of(self.type)
+        chosen = ", ".join("i32 poison" if i < 0 else f"i32 {i}" for i in places)
+        return self.f.op(f"shufflevector {of} {a}, {of} {b}, <{len(places)} x i32> <{chosen}>", "turned")
+
+    def split(self, a: str, b: str) -> Parts:
+        """Return the parts of numbers whose parts alternate in two vectors."""
+        width = self.wide.width
+        return self.shuffled(a, b, range(0, 2 * width, 2)), self.shuffled(a, b, range(1, 2 * width, 2))
+
+    def paired(self, value: Parts) -> Parts:
+        """Return the two vectors in which the parts of numbers alternate."""
+        width = self.wide.width
+        places = [i // 2 + (i % 2) * width for i in range(2 * width)]
+        return self.shuffled(*value, places[:width]), self.shuffled(*value, places[width:])
+
+    def reversed(self, value: Parts) -> Parts:
+        """A vector of numbers in the opposite order."""
+        places = range(self.wide.width - 1, -1, -1)
+        return self.shuffled(value[0], value[0], places), self.shuffled(value[1], value[1], places)
+
+    def each(self, body: Callable[[str, Lanes], None], count: int) -> None:
+        """`body` for vectors of numbers, the last of which may begin in the one before; for each where they fill none."""
+        lanes = self.wide if count >= self.wide.width else self.one
+        self.overlapping(lambda i: body(i, lanes), count, lanes.width)
+
+    def overlapping(self, body: Callable[[str], None], count: int, step: int, hint: str = "i") -> None:
+        """`body` for each `step`-th index below `count`, the last one so that a step ends there."""
+
+        def some(i: str, /, *values: str) -> None:
+            body(self.f.least(i, str(count - step)) if count % step else i)
+
+        self.f.loop("0", str(count), step, some, hint=hint)
+
+    def divided(self, value: Parts, by: int, lanes: Lanes) -> Parts:
+        """Numbers divided by a length; as they are for 1."""
+        if by == 1:
+            return value
+        factor = lanes.constant(self.real, 1 / by)
+        return lanes.binary("fmul", self.type, value[0], factor), lanes.binary("fmul", self.type, value[1], factor)
+
+    def root(self, table: str, count: int, index: str, lanes: Lanes) -> Parts:
+        """The roots of unity from an index on, by the tables of `split_roots`."""
+        size, f = split_size(count), self.f
+        runs, extent = -(-count // size), size + lanes.width
+        low, high = f.op(f"and i64 {index}, {size - 1}", "low"), f.op(f"lshr i64 {index}, {size.bit_length() - 1}", "high")
+        ends = [f.address(self.type, table, str(i)) for i in (0, extent, 2 * extent, 2 * extent + runs)]
+        near = self.load((ends[0], ends[1]), low, lanes)
+        re, im = (lanes.load(self.real, part, high, 0) for part in ends[2:])
+        return self.times(near, (re, im), lanes)
+
+    # Arithmetic
+
+    def add(self, a: Parts, b: Parts) -> Parts:
+        """Sums."""
+        return self.wide.binary("fadd", self.type, a[0], b[0]), self.wide.binary("fadd", self.type, a[1], b[1])
+
+    def sub(self, a: Parts, b: Parts) -> Parts:
+        """Differences."""
+        return self.wide.binary("fsub", self.type, a[0], b[0]), self.wide.binary("fsub", self.type, a[1], b[1])
+
+    def times(self, a: Parts, w: Parts, lanes: Lanes | None = None) -> Parts:
+        """Products with factors."""
+        lanes = lanes or self.wide
+        opposite = lanes.op(f"fneg {lanes.of(self.type)} {a[1]}")
+        re, im = (lanes.binary("fmul", self.type, a[0], w[k]) for k in range(2))
+        return multiply_add(lanes, self.real, opposite, w[1], re), multiply_add(lanes, self.real, a[1], w[0], im)
+
+    def from_halves(self, a: Parts, b: Parts, w: Parts, lanes: Lanes, *, inverse: bool) -> Parts:
+        """
+        Numbers of the transform of a real line, of that of the complex numbers that its neighbours are, or the other way round.
+
+        `a` are the numbers at their places, `b` those at the places counted from the end, `w` the roots of unity.
+        """
+        half = lanes.constant(self.real, 0.5)
+
+        def scaled(code: str, x: str, y: str) -> str:
+            return lanes.binary("fmul", self.type, half, lanes.binary(code, self.type, x, y))
+
+        even = scaled("fadd", a[0], b[0]), scaled("fsub", a[1], b[1])
+        # The odd numbers, times i: forwards `w (a - conj b) / 2i`, backwards `i (a - conj b) / 2w`.
+        difference = scaled("fsub", a[0], b[0]), scaled("fadd", a[1], b[1])
+        if inverse:
+            re, im = self.times(difference, (w[0], lanes.op(f"fneg {lanes.of(self.type)} {w[1]}")), lanes)
+            return lanes.binary("fsub", self.type, even[0], im), lanes.binary("fadd", self.type, even[1], re)
+        re, im = self.times(difference, w, lanes)
+        return lanes.binary("fadd", self.type, even[0], im), lanes.binary("fsub", self.type, even[1], re)
+
+
+class FourierPasses(ComplexLanes):
+    """
+    The transforms of lines of a length, with `width` lanes, of one line or of as many lines as lanes `together`.
+
+    Lines are interleaved then, and have whole vectors of a number of each. `factors` is the address of those of `factors_of`.
+    """
+
+    def __init__(
+        self, f: Function, host: TargetInfo, real: PtirDType, width: int, length: int, factors: str, *, together: bool = False
+    ):
+        super().__init__(f, host, real, width)
+        self.length, self.together, self.factors = length, width if together else 1, factors
+        self.padded = padded_length(length, PRIMES if together else ())
+        self.n = self.padded * self.together
+        """Numbers that a pass combines."""
+        self.rooms: list[Parts] = [(self._room("re"), self._room("im")) for _ in range(2)]
+        self.read = 0
+        """Factors that the passes so far have read."""
+        for part in chain.from_iterable(self.rooms):  # lanes of no number
+            self.wide.store(real, self.wide.constant(real, 0), part, str(self.n), 1)
+
+    def _room(self, hint: str) -> str:
+        """Memory on the stack for a part of each number, and a vector more."""
+        return self.f.op(f"alloca [{self.n + self.wide.width} x {self.type}], align 64", hint)
+
+    def transform(self, *, inverse: bool) -> tuple[Parts, Parts]:
+        """Transform what is in the first room; return the room with the result, and the other one."""
+        source, target = (exchanged(room, inverse) for room in self.rooms)
+        if self.padded == self.length:
+            source, target = self._run(source, target)
+        else:
+            chirp, spectrum = self._chirps()
+            self._multiply(source, target, chirp, self.length)
+            self._clear(target)
+            source, target = self._run(target, source)
+            self._multiply(source, target, spectrum, self.padded)
+            source, target = map(exchanged, self._run(exchanged(target), exchanged(source)))
+            self._multiply(source, target, chirp, self.length)
+            source, target = target, source
+        return exchanged(source, inverse), exchanged(target, inverse)
+
+    def _run(self, source: Parts, target: Parts) -> tuple[Parts, Parts]:
+        self.read = 0 if self.padded == self.length else 2 * (self.length + self.padded)
+        for radix, done in passes(self.padded):
+            interleaved = done * self.together
+            (self._short if interleaved < self.wide.width else self._long)(source, target, radix, interleaved)
+            source, target = target, source
+        return source, target
+
+    # Chirps
+
+    def _chirps(self) -> tuple[Parts, Parts]:
+        """The addresses of a chirp and of the spectrum that it is convolved with."""
+        places = (0, self.length, 2 * self.length, 2 * self.length + self.padded)
+        a, b, c, d = (self.f.address(self.type, self.factors, str(place)) for place in places)
+        return (a, b), (c, d)
+
+    def _multiply(self, source: Parts, target: Parts, factors: Parts, count: int) -> None:
+        """Write products with a factor for each number of a line into another room."""
+
+        def some(i: str, lanes: Lanes) -> None:
+            self.store(target, i, self.times(self.load(source, i, lanes), self.load(factors, i, lanes), lanes), lanes)
+
+        def row(i: str, /, *values: str) -> None:
+            re, im = (self.wide.load(self.real, part, i, 0) for part in factors)
+            at = self.f.mul(i, self.together)
+            self.store(target, at, self.times(self.load(source, at), (re, im)))
+
+        if self.together == 1:
+            self.each(some, count)
+        else:
+            self.f.loop("0", str(count), 1, row, hint="row")
+
+    def _clear(self, target: Parts) -> None:
+        """Write zeros behind the lines."""
+
+        def some(i: str, lanes: Lanes) -> None:
+            zero = lanes.constant(self.real, 0)
+            self.store(target, self.f.add(i, str(self.length * self.together)), (zero, zero), lanes)
+
+        self.each(some, (self.padded - self.length) * self.together)
+
+    # Arithmetic
+
+    def _transformed(self, found: Sequence[Parts]) -> list[Parts]:
+        """Transforms of as many numbers as a pass combines."""
+        match found:
+            case (a, b):
+                return [self.add(a, b), self.sub(a, b)]
+            case (a, b, c, d):
+                evens, odds, rest = self.add(a, c), self.add(b, d), self.sub(a, c)
+                turned = self.wide.binary("fsub", self.type, b[1], d[1]), self.wide.binary("fsub", self.type, d[0], b[0])
+                return [self.add(evens, odds), self.add(rest, turned), self.sub(evens, odds), self.sub(rest, turned)]
+            case _:
+                return self._of_prime(found)
+
+    def _of_prime(self, found: Sequence[Parts]) -> list[Parts]:
+        """Transforms of an odd number of numbers: of the sums and the differences of those as far from both ends."""
+        first, count = found[0], len(found)
+        half = (count + 1) // 2
+        pairs = [(found[j], found[count - j]) for j in range(1, half)]
+        sums, differences = [self.add(*pair) for pair in pairs], [self.sub(*pair) for pair in pairs]
+        results = [first] * count
+        for value in sums:
+            results[0] = self.add(results[0], value)
+        for k in range(1, half):
+            cosines, sines = roots(k * np.arange(1, half), count).tolist()
+            even = self._weighted(sums, cosines, first)
+            # `i` times the sum of differences, weighed by negative sines.
+            re, im = self._weighted(differences, sines, None)
+            odd = self.wide.op(f"fneg {self.wide.of(self.type)} {im}"), re
+            results[k], results[count - k] = self.add(even, odd), self.sub(even, odd)
+        return results
+
+    def _weighted(self, values: Sequence[Parts], weights: Sequence[float], first: Parts | None) -> Parts:
+        """The sum of numbers times real constants, and of another number."""
+        found: list[str] = []
+        for part in range(2):
+            total = None if first is None else first[part]
+            for value, weight in zip(values, weights, strict=True):
+                by = self.wide.constant(self.real, weight)
+                if total is None:
+                    total = self.wide.binary("fmul", self.type, value[part], by)
+                else:
+                    total = multiply_add(self.wide, self.real, value[part], by, total)
+            assert total is not None, "an odd number of numbers is more than one"
+            found.append(total)
+        return found[0], found[1]
+
+    # Passes
+
+    def _powers(self, radix: int, groups: int, count: int) -> list[Parts]:
+        """Return the addresses of the factors of a pass, so many of each power; none for one group."""
+        if groups == 1:
+            return []
+        places = [self.f.address(self.type, self.factors, str(self.read + i * count)) for i in range(2 * (radix - 1))]
+        self.read += 2 * (radix - 1) * count
+        return list(zip(places[::2], places[1::2], strict=True))
+
+    def _combined(self, source: Parts, first: str, radix: int, factors: Sequence[Parts]) -> list[Parts]:
+        """Transforms of numbers from an index on that are as far apart as a pass combines them, multiplied by factors."""
+        apart = self.n // radix
+        found = self._transformed([self.load(source, self.f.add(first, str(k * apart))) for k in range(radix)])
+        return [found[0], *(self.times(y, w) for y, w in zip(found[1:], factors, strict=True))] if factors else found
+
+    def _long(self, source: Parts, target: Parts, radix: int, done: int) -> None:
+        """A pass over `done` interleaved transforms, which are a vector at least."""
+        f, groups = self.f, self.n // radix // done
+        powers = self._powers(radix, groups, groups)
+
+        def group(p: str, /, *values: str) -> None:
+            factors: list[Parts] = []
+            for w in powers:
+                re, im = (self.wide.load(self.real, part, p, 0) for part in w)
+                factors.append((re, im))
+
+            def some(q: str) -> None:
+                found = self._combined(source, f.add(q, f.mul(p, done)), radix, factors)
+                for k, value in enumerate(found):
+                    self.store(target, f.add(f.add(q, f.mul(p, radix * done)), str(k * done)), value)
+
+            self.overlapping(some, done, self.wide.width, "q")
+
+        f.loop("0", str(groups), 1, group, hint="p")
+
+    def _short(self, source: Parts, target: Parts, radix: int, done: int) -> None:
+        """A pass over interleaved transforms that are less than a vector: several groups in one, as many as are whole in it."""
+        f, width, count = self.f, self.wide.width, self.n // radix
+        powers = self._powers(radix, count // done, count)
+        used = min(width // done * done, count)
+        ends = [min(j * width, max(0, radix * used - width)) for j in range(-(-radix * used // width))]
+
+        def some(i: str) -> None:
+            found = self._combined(source, i, radix, [self.load(w, i) for w in powers])
+            for first in ends:
+                places = [divmod(o % (radix * used), radix * done) for o in range(first, first + width)]
+                lanes = [(o // done, p * done + o % done) for p, o in places]
+                re, im = (self._chosen([value[part] for value in found], lanes) for part in range(2))
+                self.store(target, f.add(f.mul(i, radix), str(first)), (re, im))
+
+        self.overlapping(some, count, used)
+
+    def _chosen(self, found: Sequence[str], lanes: Sequence[tuple[int, int]]) -> str:
+        """A vector of lanes, each one of a vector: two vectors are shuffled into their places, then such results are merged."""
+        width = self.wide.width
+        numbers = sorted({k for k, _ in lanes})
+        merged: list[tuple[set[int], str]] = []
+        for a, b in zip(numbers[::2], [*numbers[1::2], numbers[-1]], strict=False):
+            places = [(width if k == b != a else 0) + lane if k in (a, b) else -1 for k, lane in lanes]
+            merged.append(({a, b}, self.shuffled(found[a], found[b], places)))
+        while len(merged) > 1:
+            (ours, x), (others, y) = merged.pop(0), merged.pop(0)
+            places = [i if k in ours else width + i if k in others else -1 for i, (k, _) in enumerate(lanes)]
+            merged.append((ours | others, self.shuffled(x, y, places)))
+        return merged[0][1]
