@@ -29,6 +29,7 @@ from .indexing import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp, ScatterAdd
 from .reduction import ArgMaxOp, DotGeneralOp, ExtractPatchesOp, ReduceOp, ReduceWindowOp, SegmentReduceOp
 from .structural import BroadcastToOp, ConcatOp, IotaOp, PadOp, ReshapeOp, SliceOp, TileOp, TransposeOp
 from .types import TensorSpec
+from .windows_at import GatherWindowsOp
 
 FUSIBLE: dict[type[Operation], str] = {
     **dict.fromkeys((*UNARY_OPS, *BINARY_OPS, *UNARY_EXTENSIONS, *BINARY_EXTENSIONS, *CONVERSIONS, *FUNCTIONS), "elementwise"),
@@ -41,7 +42,7 @@ FUSIBLE: dict[type[Operation], str] = {
 
 TARGETED: dict[type[Operation], str] = {
     **dict.fromkeys((TransposeOp, SliceOp, StridedSliceOp, ReverseOp, PadOp, ConcatOp, TileOp, ExtractPatchesOp), "map"),
-    **dict.fromkeys((TakeOp, GatherOp, DynamicSliceOp, DynamicUpdateSliceOp), "map"),
+    **dict.fromkeys((TakeOp, GatherOp, GatherWindowsOp, DynamicSliceOp, DynamicUpdateSliceOp), "map"),
     ComplexOp: "join",
     ArgMaxOp: "reduction",
     **dict.fromkeys((CumulativeSumOp, CumulativeOp, ScatterAddOp, ScatterReduceOp, SegmentReduceOp, ReduceWindowOp), "whole"),

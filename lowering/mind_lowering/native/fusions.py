@@ -83,6 +83,8 @@ def _must_wait(op: PtirOp, pending: dict[Operation, PtirOp]) -> bool:
         return any(v.owner in pending for v in op.operands)
     if is_lookup(op) and op.operands[0].owner in pending:  # which is read at other places than its own
         return True
+    if isinstance(op, ptir.GatherWindowsOp) and op.indices.owner in pending:
+        return True
     first = next(iter(pending.values()))
     if group_shape(op) != group_shape(first):
         return True

@@ -15,6 +15,8 @@ from mind_passes.ptir.building import accumulator
 from .reasons import rounded_each_step, unsupported
 from .target_info import TargetInfo
 
+BEYOND = "its windows may reach beyond the operand"
+"""The reason why windows, elements of which may be outside of an array, are not looked up."""
 _ELEMENTWISE: frozenset[type[Operation]] = frozenset(cls for cls, kind in FUSIBLE.items() if kind == "elementwise")
 
 
@@ -52,6 +54,8 @@ def why_not(op: PtirOp, host: TargetInfo) -> str | None:
         dtypes.append(total := accumulator(op))
         if reason := rounded_each_step(op.values()["kind"], total):
             return reason
+    elif isinstance(op, ptir.GatherWindowsOp) and op.values()["mode"] == "fill":
+        return BEYOND
     elif not is_elementwise(op) and not is_lookup(op):
         return f"no kernel for {op.OPCODE} in a group"
     return unsupported(dtypes, host)

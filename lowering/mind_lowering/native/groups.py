@@ -150,7 +150,7 @@ class Group(NativeStep):
 
 def layout(view: View) -> Hashable:
     """Return all of a view that a kernel's text depends on: the address of its memory is an argument."""
-    lookups = tuple([(k.stride, k.extent, k.clamped) for k in view.lookups])
+    lookups = tuple([(k.stride, k.extent, k.clamped, k.axis) for k in view.lookups])
     if isinstance(view.base, Buffer):
         return "memory", view.dtype, view.strides, lookups
     return view.base, view.dtype, view.strides, view.offset, lookups

@@ -30,6 +30,7 @@ LEAST_BYTES = 4 << 10
 MOST_BOXES = 27
 """Kernels that a group becomes, at most: those of a step to either side along three axes."""
 
+_WINDOWS = (ptir.GatherWindowsOp, ptir.ScatterWindowsOp)
 Box = tuple[Ints, Ints]
 """The first index along each axis, and the extents."""
 
@@ -74,9 +75,14 @@ def is_read_in_parts(op: PtirOp, host: TargetInfo) -> bool:
 
 
 def _reads_parts(user: Operation, index: int, op: PtirOp, host: TargetInfo) -> bool:
-    """Return whether groups alone read the operand of an op at `index`, as it is, and that in few boxes."""
+    """Return whether groups alone read the operand of an op at `index`, as it is, and that in few boxes, or as index vectors."""
     if user.parent is not op.parent or not isinstance(user, PtirOp):
         return False
+    value = user.body.block.args[index] if isinstance(user, ptir.FusionOp) else op.results[0]
+    readers = [use for use in value.uses if isinstance(user, ptir.FusionOp) or use.operation is user]
+    vectors = [u.operation for u in readers if isinstance(u.operation, _WINDOWS) and u.index == 1]
+    if vectors:
+        return len(vectors) == len(readers) and all(_are_components(v.values()["index_vector_dim"], op) for v in vectors)
     members: Collection[PtirOp] = [user]
     if isinstance(user, ptir.FusionOp):
         inner = [o for o in user.body.block.ops if isinstance(o, PtirOp) and not isinstance(o, ptir.YieldOp)]
@@ -93,6 +99,13 @@ def _reads_parts(user: Operation, index: int, op: PtirOp, host: TargetInfo) -> b
             if (count := prod(len(places) - 1 for places in cuts)) > MOST_BOXES:
                 return False  # whatever follows: many operands are not looked at for each of them
     return prod(shape) * op.result_spec().dtype.size >= count * LEAST_BYTES
+
+
+def _are_components(dim: int, op: PtirOp) -> bool:
+    """Return whether an op puts the components of index vectors together, each of which is looked up by itself."""
+    if not isinstance(op, ptir.ConcatOp) or op.values()["axis"] % len(known_extents(op.result.type)) != dim:
+        return False
+    return all(known_extents(x.type)[dim] == 1 for x in op.operands)
 
 
 def _cut(cuts: Sequence[set[int]], shape: Ints, every: Sequence[Box]) -> None:

@@ -177,7 +177,6 @@ def has_kernel(op: PtirOp, host: TargetInfo) -> bool:
 
 
 FALLBACK: dict[type[PtirOp], str] = {
-    **dict.fromkeys((ptir.GatherWindowsOp, ptir.ScatterWindowsOp), "its dimension numbers are general"),
     ptir.RaggedDotOp: "sizes of groups are data; NumPy multiplies one group at a time",
     **dict.fromkeys((ptir.ConjOp, ptir.DigammaOp), "it is planned without expansion"),
     ptir.LayerNormOp: "loop nests, which it expands to, do not support its dtype",

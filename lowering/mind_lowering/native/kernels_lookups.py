@@ -5,14 +5,27 @@ from __future__ import annotations
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
-from .lookups import looked_up
+from .grouping import BEYOND
+from .lookups import looked_up, windows_of
 from .patterns import Builder, row
+from .target_info import TargetInfo
 from .views import Lookup, View
 
 
 def _look_up(build: Builder, op: PtirOp) -> None:
     x, indices = (build.view(v) for v in op.operands)
     build.copy(op.operands[0], looked_up(op, x, indices), build.target(op.results[0]))
+
+
+def _gather_windows(build: Builder, op: ptir.GatherWindowsOp) -> None:
+    target = build.target(op.result)
+    if target.count:
+        source = windows_of(op, build.view(op.x), build.view(op.indices))
+        build.copy(op.x, source, target)
+
+
+def _why_not_windows(op: ptir.GatherWindowsOp, host: TargetInfo) -> str | None:
+    return BEYOND if op.values()["mode"] == "fill" else None
 
 
 def _dynamic_slice(build: Builder, op: ptir.DynamicSliceOp) -> None:
@@ -46,6 +59,7 @@ def _starts(start: View, whole: View, shape: tuple[int, ...]) -> tuple[Lookup, .
 LOOKUPS = (
     row("lookup", ptir.TakeOp, _look_up),
     row("lookup", ptir.GatherOp, _look_up),
+    row("lookup", ptir.GatherWindowsOp, _gather_windows, _why_not_windows),
     row("lookup", ptir.DynamicSliceOp, _dynamic_slice),
     row("update", ptir.DynamicUpdateSliceOp, _dynamic_update_slice),
 )

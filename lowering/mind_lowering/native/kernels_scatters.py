@@ -17,14 +17,16 @@ from mind_dialect.ptir.types import BF16, F16, F32, I1, SI32, SI64, UI8, Kind, P
 from ..launch.kernel_patterns import Match, Rejection
 from ..launch.ref import row_major
 from .demanded import shape_of
+from .grouping import BEYOND
 from .kernel_steps import Column, IndexCheck, PrivateScatter, Scan, Scatter
+from .lookups import component
 from .nest import axes_of
 from .patterns import Builder, KernelPattern, Operands, in_memory, moving, readable, row
 from .reasons import unsupported, why_not_reduced
 from .reductions import end_of
 from .synthetic_groups import Add, compute, converted
 from .target_info import TargetInfo
-from .views import Use, View, filled, indices, whole
+from .views import Buffer, Use, View, filled, in_memory_of, indices, whole
 
 _SEGMENTS = {"sum": "add", "max": "max"}
 """The operation that combines the rows of a segment, by the kind of the op."""
@@ -54,11 +56,12 @@ def why_ordered(kind: str, dtype: PtirDType) -> str | None:
     return None if dtype.kind in (Kind.SIGNED, Kind.UNSIGNED) and dtype is not I1 else f"the order of updates matters in {dtype}"
 
 
-def _scatter_add(build: Builder, op: ptir.ScatterAddOp) -> None:
-    """Each window of updates begins where its index vector says."""
+def _scatter_windows(build: Builder, op: ptir.ScatterAddOp | ptir.ScatterWindowsOp) -> None:
+    """Each window of updates begins where its index vector says, and where it is in the batch."""
     x, index, updates = (build.shape(v) for v in op.operands)
     values, rank = op.values(), len(x)
-    inserted = {a % rank for a in values["inserted_window_dims"]}
+    batching = [a % rank for a in values.get("input_batching_dims", ())]
+    inserted = {*batching, *(a % rank for a in values["inserted_window_dims"])}
     targets: list[int] = [a % rank for a in values["scatter_dims_to_operand_dims"]]
     window_dims: list[int] = [a % len(updates) for a in values["update_window_dims"]]
     scatter_dims = [a for a in range(len(updates)) if a not in window_dims]
@@ -69,19 +72,31 @@ def _scatter_add(build: Builder, op: ptir.ScatterAddOp) -> None:
     for axis, place in zip(operand_axes, window_dims, strict=True):
         strides[place] = steps[axis]
     vector: int = len(index) if values["index_vector_dim"] is None else values["index_vector_dim"]
-    view = in_memory(build, op.operands[1])
-    outer = [a for a in range(len(index)) if a != vector]
+    view = build.view(op.operands[1])
+    if not all(isinstance(part.base, Buffer) for part in in_memory_of(view)):
+        view = in_memory(build, op.operands[1])
+    outer = dict(zip((a for a in range(len(index)) if a != vector), scatter_dims, strict=True))
+    for axis, i in zip(batching, values.get("scatter_indices_batching_dims", ()), strict=True):
+        strides[outer[i % len(index)]] += steps[axis]
     columns: list[Column] = []
     for i, axis in enumerate(targets):
-        along = [0] * len(updates)
-        for place, a in zip(scatter_dims, outer, strict=True):
-            along[place] = view.strides[a]
-        offset = view.offset + (i * view.strides[vector] if vector < len(index) else 0)
-        columns.append(
-            Column(View(view.base, view.dtype, updates, tuple(along), offset), steps[axis], axis, x[axis], sizes[axis])
-        )
+        part, along = component(view, vector, i), [0] * len(updates)
+        for a, place in outer.items():
+            along[place] = part.strides[a]
+        where = View(part.base, part.dtype, updates, tuple(along), part.offset)
+        columns.append(Column(where, steps[axis], axis, x[axis], sizes[axis]))
     order = [*scatter_dims, *(w for a, w in zip(operand_axes, window_dims, strict=True) if a in targets)]
-    _scattered(build, op, "add", columns, strides, order)
+    _scattered(build, op, values.get("kind", "add"), columns, strides, order)
+
+
+def _why_not_windows(op: ptir.ScatterWindowsOp, host: TargetInfo) -> str | None:
+    """Return why windows of updates are combined by NumPy."""
+    values = op.values()
+    if values["mode"] != "raise":
+        return BEYOND
+    if values["unique"] or values["kind"] == "mul":
+        return "it promises that no element is updated twice" if values["unique"] else "it multiplies elements by updates"
+    return _why_not(op, host)
 
 
 def _scatter_reduce(build: Builder, op: ptir.ScatterReduceOp) -> None:
@@ -288,14 +303,15 @@ def _arg_extreme(build: Builder, op: ptir.ArgMaxOp | ptir.ArgMinOp) -> None:
 
 def _why_not(op: PtirOp, host: TargetInfo) -> str | None:
     """Return why nothing is computed in the dtype of an operand; to replace elements no arithmetic is needed."""
-    replaces = isinstance(op, ptir.ScatterReduceOp) and op.values()["kind"] == "replace"
+    replaces = isinstance(op, ptir.ScatterReduceOp | ptir.ScatterWindowsOp) and op.values()["kind"] == "replace"
     return None if replaces else unsupported([op.operand_spec(0).dtype], host)
 
 
 SCATTERS = (
     KernelPattern("private tables", (ptir.ScatterAddOp, ptir.ScatterReduceOp), _match_private, _expand_private, _why_not),
     KernelPattern("private tables", (ptir.SegmentReduceOp,), _match_private, _expand_private, why_not_reduced),
-    row("scatter", ptir.ScatterAddOp, _scatter_add, _why_not),
+    row("scatter", ptir.ScatterAddOp, _scatter_windows, _why_not),
+    row("scatter", ptir.ScatterWindowsOp, _scatter_windows, _why_not_windows),
     row("scatter", ptir.ScatterReduceOp, _scatter_reduce, _why_not),
     row("segments", ptir.SegmentReduceOp, _segment_reduce, why_not_reduced),
     row("scan", ptir.CumulativeSumOp, _cumulative, _why_not),

@@ -147,7 +147,8 @@ class Places:
             wide = lanes.intrinsic("smax", "i64", wide, lanes.number("i64", 0))
             return lanes.intrinsic("smin", "i64", wide, lanes.number("i64", lookup.extent - 1))
         outside = lanes.compare("icmp uge", "i64", wide, lanes.number("i64", lookup.extent))
-        fail_where(lanes, self.sites, outside, Failure.INDEX, lookup.origin, [("i64", wide, True)])
+        numbers = [("i64", wide, True), ("i64", lanes.number("i64", lookup.axis), True)]
+        fail_where(lanes, self.sites, outside, Failure.INDEX, lookup.origin, numbers)
         return wide
 
     def look_up(self, lookup: Lookup, place: Place, index: str, lanes: Lanes) -> str:

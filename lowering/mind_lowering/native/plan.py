@@ -34,7 +34,7 @@ from .demanded import Demanded
 from .grouping import group_name, is_lookup
 from .groups import Group
 from .joins import boxes, in_box, is_read_in_parts
-from .lookups import looked_up, table_of
+from .lookups import looked_up, table_of, windows_of
 from .memory import buffers_of
 from .outlining import NoKernel, random_ops, shown
 from .partials import cut_up
@@ -268,9 +268,12 @@ class NativePlan(Values, ABC):
         x = in_memory(self, table)
         if computed:
             group.tables[op] = table_of(op, x)
-        else:
-            group.ops.remove(op)
-            group.inputs[op.results[0]] = looked_up(op, x, readable(self, indices))
+            return
+        group.ops.remove(op)
+        where = readable(self, indices)
+        group.inputs[op.results[0]] = (
+            windows_of(op, x, where) if isinstance(op, ptir.GatherWindowsOp) else looked_up(op, x, where)
+        )
 
     def _in_parts(self, group: Group) -> Iterator[Group]:
         """Yield the groups that a group is: itself, or one over each box in which every operand lies in one part."""

@@ -96,7 +96,7 @@ class Lookup:
     A part of a view's place that is data: the integers of `index` (one of the same shape as the view), `stride` elements each.
 
     They must be below `extent`, or are `clamped` to 0 .. `extent` - 1. There is no `index` where the group that looks up computes
-    it. `origin` is the op that fails where one is outside.
+    it. `origin` is the op that fails where one is outside, along `axis` of its first operand.
     """
 
     index: View | None
@@ -104,6 +104,7 @@ class Lookup:
     extent: int
     clamped: bool = False
     origin: PtirOp | None = None
+    axis: int = 0
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import FUSIBLE, GatherOp, PtirOp, TakeOp
+from mind_dialect.ptir import FUSIBLE, GatherOp, GatherWindowsOp, PtirOp, TakeOp
 
 from ..ptir.building import spec_of
 from .defuse import defuse
@@ -25,7 +25,7 @@ from .kernels import IsKernel, always
 from .merge_rows import merge_rows
 from .wrap import wrap_ops
 
-LOOKUPS = (TakeOp, GatherOp)
+LOOKUPS = (TakeOp, GatherOp, GatherWindowsOp)
 """The ops that read elements of their first operand at indices, their second one."""
 
 

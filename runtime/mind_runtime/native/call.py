@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 
 from mind_dialect.errors import MindError, error
-from mind_dialect.ptir import GatherOp, PtirOp, ScatterAddOp, ScatterReduceOp, SegmentReduceOp
+from mind_dialect.ptir import (
+    GatherOp,
+    GatherWindowsOp,
+    PtirOp,
+    ScatterAddOp,
+    ScatterReduceOp,
+    ScatterWindowsOp,
+    SegmentReduceOp,
+)
 from mind_dialect.ptir.types import Kind, PtirDType
 from mind_lowering.kernels import NUMPY
 from mind_lowering.native import Foreign, Native, Reading
@@ -267,10 +275,13 @@ def _beyond(op: PtirOp, record: Array) -> MindError:
     """The error of an index out of bounds; a scatter with windows leaves the axis and the extent of the window as well."""
     index, shape = int(record[0]), [n for n in op.operand_spec(0).shape if isinstance(n, int)]
     match op:
-        case ScatterAddOp():
+        case ScatterAddOp() | ScatterWindowsOp():
             return out_of_bounds(index, shape, int(record[1]), SCATTER, int(record[2]))
         case SegmentReduceOp():
             return out_of_bounds(index, [op.values()["num_segments"]], 0, SCATTER)
+        case GatherWindowsOp():
+            axis = int(record[1])
+            return out_of_bounds(index, shape, axis, GATHER, op.values()["slice_sizes"][axis])
         case GatherOp() | ScatterReduceOp():
             axis = op.values()["axis"] % len(shape)
             return out_of_bounds(index, shape, axis, GATHER if isinstance(op, GatherOp) else SCATTER)
