@@ -1,8 +1,8 @@
 """
-Fourier transforms of lines whose lengths have small factors, a line at a time on the stack of its thread.
+Fourier transforms of lines, one at a time on the stack of its thread.
 
-Transforms of an even number of real numbers are those of half the length, of even numbers as real parts and odd ones as imaginary
-ones; those of an odd number take zeros as imaginary parts.
+A line of an even number of real numbers is transformed as one of half the length, with even numbers as real parts and odd ones as
+imaginary parts; one of an odd number as complex numbers with imaginary parts 0.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from .target_info import TargetInfo
 from .views import View, form
 
 SCRATCH = 256 << 10
-"""Bytes on the stack of a unit of work, at most."""
+"""Bytes of the arrays of a unit of work on the stack, at most."""
 RATE = 6.0
-"""Operations in a nanosecond, about."""
+"""Estimated operations in a nanosecond, for costs."""
 
 
 @dataclass
 class FourierTransform(NativeStep):
-    """The transform `kind` of each line of `x` along its last axis, into a dense `out`; `factors` are those of `factors_of`."""
+    """The transform `kind` of lines of `x`, along its last axis, stored in a dense `out`; `factors` are those of `factors_of`."""
 
     name: str
     kind: str
@@ -53,7 +53,7 @@ class FourierTransform(NativeStep):
 
     @property
     def flops(self) -> int:
-        """Five for each number and bit of the length; by chirps, of two longer transforms."""
+        """Return five for each number and bit of the length; with chirps, those of two longer transforms."""
         padded = padded_length(self.length)
         times = 1 if padded == self.length else 2
         return int(5 * times * prod(self.out.shape[:-1]) * padded * log2(padded))
@@ -71,18 +71,18 @@ class FourierTransform(NativeStep):
 
     @property
     def paired(self) -> bool:
-        """Return whether two neighbours of a real line are one number."""
+        """Return whether pairs of neighbours of a real line are transformed as complex numbers."""
         real = {"rfft": self.x, "irfft": self.out}.get(self.kind)
         return real is not None and real.shape[-1] == 2 * self.length
 
 
 def width_of(host: TargetInfo, real: PtirDType, length: int) -> int:
-    """Return the lanes of a transform: passes combine numbers that are a fraction of the length apart."""
+    """Return the lanes of a transform: a pass of radix 4 loads vectors a quarter of the length apart."""
     return min(host.lanes(real.size), 1 << max(0, padded_length(length) // 4 - 1).bit_length())
 
 
 def emit_fourier(f: Function, host: TargetInfo, step: FourierTransform, sites: Sites) -> int:
-    """Emit the loop over lines; how many there are."""
+    """Emit the loop over lines; return their number."""
     lines = step.out.shape[:-1]
     body = _Line(f, host, step)
 
@@ -96,7 +96,7 @@ def emit_fourier(f: Function, host: TargetInfo, step: FourierTransform, sites: S
 
 
 class _Line(FourierPasses):
-    """The transform of one line."""
+    """Emits the transform of one line."""
 
     def __init__(self, f: Function, host: TargetInfo, step: FourierTransform):
         self.x, factors, self.out = (argument(f, i, name) for i, name in enumerate(("x", "factors", "out")))
@@ -105,40 +105,40 @@ class _Line(FourierPasses):
         self.divisor = step.length if step.kind.startswith("i") else 1
 
     def emit(self, x: str, out: str) -> None:
-        """The line that begins at an element of the operand, into the one that begins at an element of the result."""
+        """Emit the transform of the line at element `x` of the operand into the line at element `out` of the result."""
         kind, f, paired = self.step.kind, self.f, self.step.paired
         x, out = (f.mul(i, 1 if real else 2) for i, real in ((x, kind == "rfft"), (out, kind == "irfft")))
         x, out = f.address(self.type, self.x, x), f.address(self.type, self.out, out)
         if kind == "rfft" and not paired:
-            self._take_real(x)
+            self._load_real(x)
         elif kind == "irfft":
-            self._take(x, self.rooms[1 if paired else 0], self.step.x.shape[-1])
+            self._load_line(x, self.arrays[1 if paired else 0], self.step.x.shape[-1])
             if paired:
-                self._halves(self.rooms[1], self.rooms[0], inverse=True)
+                self._halves(self.arrays[1], self.arrays[0], inverse=True)
             else:
-                self._mirror(self.rooms[0])
+                self._mirror(self.arrays[0])
         else:
-            self._take(x, self.rooms[0], self.length)
+            self._load_line(x, self.arrays[0], self.length)
         source, target = self.transform(inverse=kind.startswith("i"))
         if kind == "rfft" and paired:
             self._halves(source, target, inverse=False)
             source = target
         if kind == "irfft" and not paired:
-            self._give_real(source, out)
+            self._store_real(source, out)
         else:
-            self._give(source, out)
+            self._store_line(source, out)
 
     # Memory
 
-    def _take(self, x: str, target: Parts, count: int) -> None:
-        """Read a line, two neighbours as one number if they are real."""
+    def _load_line(self, x: str, target: Parts, count: int) -> None:
+        """Load a line, pairs of neighbours as complex numbers if they are real."""
         stride, kind = self.step.x.strides[-1], self.step.kind
         second = stride if kind == "rfft" else 1
 
         def some(i: str, lanes: Lanes) -> None:
             at = self.f.mul(i, 2 * stride)
             if stride == 1:
-                value = self.numbers(self.f.address(self.type, x, at), lanes)
+                value = self.load_interleaved(self.f.address(self.type, x, at), lanes)
             else:
                 a, b = (lanes.load(self.real, x, self.f.add(at, str(k * second)), 2 * stride) for k in range(2))
                 value = a, b
@@ -149,18 +149,18 @@ class _Line(FourierPasses):
             for i in (0, count - 1) if self.step.paired else (0,):
                 self.one.store(self.real, self.one.constant(self.real, 0), target[1], str(i), 1)
 
-    def _take_real(self, x: str) -> None:
-        """Read a line of real numbers as complex ones."""
+    def _load_real(self, x: str) -> None:
+        """Load a line of real numbers as complex ones."""
         stride = self.step.x.strides[-1]
 
         def some(i: str, lanes: Lanes) -> None:
             re = lanes.load(self.real, x, self.f.mul(i, stride), stride)
-            self.store(self.rooms[0], i, (re, lanes.constant(self.real, 0)), lanes)
+            self.store(self.arrays[0], i, (re, lanes.constant(self.real, 0)), lanes)
 
         self.each(some, self.length)
 
     def _mirror(self, target: Parts) -> None:
-        """Put behind a first half, of an odd number of numbers, the conjugates of what is in it."""
+        """Store the second half of an odd number of numbers: the conjugates of the first half, reversed."""
 
         def some(i: str, lanes: Lanes) -> None:
             re, im = self.load(target, self.f.add(i, "1"), lanes)
@@ -170,16 +170,16 @@ class _Line(FourierPasses):
 
         self.each(some, self.length // 2)
 
-    def _give(self, source: Parts, out: str) -> None:
-        """Write a line; the inverses divide by its length."""
+    def _store_line(self, source: Parts, out: str) -> None:
+        """Store a line, divided by its length after an inverse."""
 
         def some(i: str, lanes: Lanes) -> None:
-            self.put(self.address(out, i), self.divided(self.load(source, i, lanes), self.divisor, lanes), lanes)
+            self.store_interleaved(self.address(out, i), self.divided(self.load(source, i, lanes), self.divisor, lanes), lanes)
 
         self.each(some, self.length if self.step.kind == "irfft" else self.step.out.shape[-1])
 
-    def _give_real(self, source: Parts, out: str) -> None:
-        """Write the real parts of a line."""
+    def _store_real(self, source: Parts, out: str) -> None:
+        """Store the real parts of a line."""
 
         def some(i: str, lanes: Lanes) -> None:
             re, _ = self.divided(self.load(source, i, lanes), self.divisor, lanes)
@@ -188,7 +188,7 @@ class _Line(FourierPasses):
         self.each(some, self.length)
 
     def _halves(self, source: Parts, target: Parts, *, inverse: bool) -> None:
-        """The transform of a real line, of that of half its length, or the other way round; one number more than that has."""
+        """Emit the transform of a real line, `length + 1` numbers, from that of its pairs of neighbours; or the inverse."""
         f, n = self.f, self.length
         if not inverse:  # the transform repeats
             self.store(source, str(n), self.load(source, "0", self.one), self.one)

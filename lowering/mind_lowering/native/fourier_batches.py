@@ -1,7 +1,7 @@
 """
 Fourier transforms of many short lines, as many at a time as vectors have lanes: lines become columns on the stack of a thread.
 
-Numbers are copied one by one, by code without loops for a line. Real lines are transformed as complex ones.
+Numbers are copied one by one, by unrolled code for a line. Real lines are transformed as complex ones.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from .views import View, form
 LONGEST = 100
 """Numbers of a line, at most."""
 FULL = 16
-"""Lengths that it divides fill vectors by themselves."""
+"""Lines of a multiple of this length fill vectors by themselves, and are transformed one by one."""
 
 
 @dataclass
 class FourierBatch(NativeStep):
-    """The transform `kind` of each line of a dense `x` along its last axis, into a dense `out`."""
+    """The transform `kind` of each line of a dense `x` along its last axis, stored in a dense `out`."""
 
     name: str
     kind: str
@@ -49,7 +49,7 @@ class FourierBatch(NativeStep):
 
     @property
     def length(self) -> int:
-        """Return the numbers of a line, or of the one that half a transform stands for."""
+        """Return the length of the transform: of `irfft` that of the result, of which the operand has half the spectrum."""
         return (self.out if self.kind == "irfft" else self.x).shape[-1]
 
     @property
@@ -59,7 +59,7 @@ class FourierBatch(NativeStep):
 
     @property
     def flops(self) -> int:
-        """Five for each number and bit of the length; by chirps, of two longer transforms."""
+        """Return five for each number and bit of the length; with chirps, those of two longer transforms."""
         padded = padded_length(self.length, PRIMES)
         return int(5 * self.lines * padded * log2(padded) * (1 if padded == self.length else 2))
 
@@ -74,7 +74,7 @@ class FourierBatch(NativeStep):
 
 
 def emit_batch(f: Function, host: TargetInfo, step: FourierBatch, sites: Sites) -> int:
-    """Emit the loop over groups of lines; how many there are."""
+    """Emit the loop over groups of lines; return their number."""
     body = _Batch(f, host, step)
 
     def unit(u: str, /, *values: str) -> None:
@@ -86,35 +86,35 @@ def emit_batch(f: Function, host: TargetInfo, step: FourierBatch, sites: Sites) 
 
 
 class _Batch(FourierPasses):
-    """The transforms of some lines: number after number on the stack, as many lines as lanes of each."""
+    """Emits the transforms of as many lines as lanes: the k-th numbers of all lines are a vector on the stack."""
 
     def __init__(self, f: Function, host: TargetInfo, step: FourierBatch):
         self.x, factors, self.out = (argument(f, i, name) for i, name in enumerate(("x", "factors", "out")))
         super().__init__(f, host, step.factors.dtype, step.width, step.length, factors, together=True)
         self.step, self.inverse = step, step.kind.startswith("i")
         self.staged = f.op(f"alloca [{2 * step.length * step.width} x {self.type}], align 64", "staged")
-        """Numbers whose parts alternate."""
+        """Complex numbers whose parts alternate."""
 
     def emit(self, block: str) -> None:
-        """The lines of a group."""
+        """Emit the transforms of the lines of a group."""
         f, step, kind = self.f, self.step, self.step.kind
         first = f.mul(block, step.width)
         count = f.least(str(step.width), f.op(f"sub nsw i64 {step.lines}, {first}", "left"))
-        self._take(first, count, self.rooms[0])
+        self._load_lines(first, count, self.arrays[0])
         source, other = self.transform(inverse=self.inverse)
 
-        def give(row: str) -> None:
+        def store(row: str) -> None:
             value = self.divided(self.load(source, row), step.length if self.inverse else 1, self.wide)
             if kind == "irfft":
                 self.store(other, row, value)
             else:
-                self.put(self.address(self.staged, row), value, self.wide)
+                self.store_interleaved(self.address(self.staged, row), value, self.wide)
 
-        self._rows(step.out.shape[-1], give)
+        self._rows(step.out.shape[-1], store)
         self._copy(other[0] if kind == "irfft" else self.staged, (self.out, first), count, step.out.shape[-1], back=True)
 
-    def _take(self, first: str, count: str, target: Parts) -> None:
-        """Read lines; of half transforms also what they stand for."""
+    def _load_lines(self, first: str, count: str, target: Parts) -> None:
+        """Load lines; of half a spectrum also the other half, which is its conjugate."""
         kind, n, width, extent = self.step.kind, self.step.length, self.step.width, self.step.x.shape[-1]
         zero = self.wide.constant(self.real, 0)
         if kind == "rfft":
@@ -122,7 +122,7 @@ class _Batch(FourierPasses):
             self._rows(n, lambda row: self.wide.store(self.real, zero, target[1], row, 1))
             return
         self._copy(self.staged, (self.x, first), count, extent, back=False)
-        self._rows(extent, lambda row: self.store(target, row, self.numbers(self.address(self.staged, row), self.wide)))
+        self._rows(extent, lambda row: self.store(target, row, self.load_interleaved(self.address(self.staged, row), self.wide)))
         if kind == "irfft":
             for j in range(extent):
                 re, im = self.load(target, str(j * width))
@@ -133,15 +133,15 @@ class _Batch(FourierPasses):
                     self.store(target, str((n - j) * width), (re, opposite))
 
     def _rows(self, count: int, body: Callable[[str], None]) -> None:
-        """`body` for the index of each row on the stack."""
+        """Emit `body` for the index of each row on the stack."""
 
         def row(i: str, /, *values: str) -> None:
             body(i)
 
         self.f.loop("0", str(count * self.step.width), self.step.width, row, hint="row")
 
-    def _copy(self, room: str, lines: tuple[str, str], count: str, extent: int, *, back: bool) -> None:
-        """Copy lines of so many numbers to rows on the stack, or back."""
+    def _copy(self, stack: str, lines: tuple[str, str], count: str, extent: int, *, back: bool) -> None:
+        """Emit a copy of `count` lines of `extent` numbers, `(address, first line)`, to the columns of `stack`, or `back`."""
         f, (base, first), width = self.f, lines, self.step.width
         view = self.step.out if back else self.step.x
         type = register(self.real) if view.dtype is self.real else f"<2 x {self.type}>"
@@ -149,7 +149,7 @@ class _Batch(FourierPasses):
 
         def line(lane: str, /, *values: str) -> None:
             start = f.address(type, base, f.mul(f.add(first, lane), extent))
-            column = f.address(type, room, lane)
+            column = f.address(type, stack, lane)
             for j in range(extent):
                 ends = f.address(type, start, str(j)), f.address(type, column, str(j * width))
                 source, target = reversed(ends) if back else ends

@@ -1,8 +1,9 @@
 """
 Fourier transforms along an axis across memory: as many neighbouring columns at a time as vectors have lanes.
 
-They are interleaved transforms, so that all passes are over whole vectors. A line too long for a stack is a matrix: its columns
-are transformed, each number is multiplied by a root of unity, the matrix is transposed, and its columns are transformed again.
+They are interleaved transforms, so that all passes are over whole vectors. A line too long for the stack is treated as a matrix:
+its columns are transformed, each number is multiplied by a root of unity (a twiddle factor), the matrix is transposed, and its
+columns are transformed again.
 """
 
 from __future__ import annotations
@@ -30,15 +31,16 @@ from .transposes import transposed
 from .views import View, form
 
 FEWEST = 4
-"""Columns that are transformed at once; fewer are copied to lines."""
+"""Columns that are transformed at once, at least; fewer are copied to lines."""
 
 
 @dataclass
 class FourierColumns(NativeStep):
     """
-    The transform `kind` of each column of the matrices `x`, into `out`; rows of both are contiguous.
+    The transform `kind` of each column of the matrices `x`, stored in `out`; rows of both are contiguous.
 
-    Where it `begins` the transforms of long lines, the results are multiplied by roots of unity and `out` is transposed.
+    Where it `begins` the transforms of long lines, results are multiplied by roots of unity and stored transposed; `out` shares
+    no memory with `x` then. Else `out` may be `x`.
     """
 
     name: str
@@ -64,7 +66,7 @@ class FourierColumns(NativeStep):
 
     @property
     def flops(self) -> int:
-        """Five for each number and bit of the length, by chirps of two longer transforms, and a product of complex numbers."""
+        """Return five for each number and bit of the length, with chirps those of two longer transforms, and six for a root."""
         return int(self.x.count * (5 * _passes_of(self.length) + 6 * self.begins))
 
     def cost(self, host: TargetInfo) -> float:
@@ -100,7 +102,7 @@ def _longest(host: TargetInfo, real: PtirDType) -> int:
 
 
 def _passes_of(length: int) -> float:
-    """Return about how many passes of radix 2 transform a column."""
+    """Return about how many passes of radix 2 a transform of a column is worth."""
     padded = padded_length(length, PRIMES)
     return log2(length) if padded == length else 2 * padded / length * log2(padded)
 
@@ -144,7 +146,7 @@ def root_count(shape: Sequence[int], width: int) -> int:
 
 
 def emit_columns(f: Function, host: TargetInfo, step: FourierColumns, sites: Sites) -> int:
-    """Emit the loop over blocks of columns; how many there are."""
+    """Emit the loop over blocks of columns; return their number."""
     body, batch = _ColumnTransforms(f, host, step), step.x.shape[:-2]
 
     def unit(u: str, /, *values: str) -> None:
@@ -157,7 +159,7 @@ def emit_columns(f: Function, host: TargetInfo, step: FourierColumns, sites: Sit
 
 
 class _ColumnTransforms(FourierPasses):
-    """The transforms of a block of columns: row after row on the stack, as many numbers as lanes in each."""
+    """Emits the transforms of a block of as many columns as lanes: row after row on the stack, a vector each."""
 
     def __init__(self, f: Function, host: TargetInfo, step: FourierColumns):
         self.x, factors, self.out = (argument(f, i, name) for i, name in enumerate(("x", "factors", "out")))
@@ -167,30 +169,30 @@ class _ColumnTransforms(FourierPasses):
         self.divisor = step.length if self.inverse else 1
 
     def emit(self, block: str, x: str, out: str) -> None:
-        """The block of a number, of the matrix that begins at an element of the operand, into that at one of the result."""
+        """Emit the transforms of a block of the matrix at element `x` of the operand into that at `out` of the result."""
         f, step = self.f, self.step
         column = f.mul(block, step.width)
 
-        def take(index: str, at: str, lanes: Lanes) -> None:
+        def load(index: str, at: str, lanes: Lanes) -> None:
             if step.x.dtype is self.real:
                 value = lanes.load(self.real, at, "0", 1), lanes.constant(self.real, 0)
             else:
-                value = self.numbers(at, lanes)
-            self.store(self.rooms[0], index, value, lanes)
+                value = self.load_interleaved(at, lanes)
+            self.store(self.arrays[0], index, value, lanes)
 
-        self._rows(step.x, self.x, f.add(x, column), block, take)
+        self._rows(step.x, self.x, f.add(x, column), block, load)
         source, _ = self.transform(inverse=self.inverse)
         if step.begins:
-            self._give_turned(source, self.address(self.out, f.add(out, f.mul(column, step.out.strides[-2]))), block)
+            self._store_transposed(source, self.address(self.out, f.add(out, f.mul(column, step.out.strides[-2]))), block)
             return
 
-        def give(index: str, at: str, lanes: Lanes) -> None:
-            self.put(at, self.divided(self.load(source, index, lanes), self.divisor, lanes), lanes)
+        def store(index: str, at: str, lanes: Lanes) -> None:
+            self.store_interleaved(at, self.divided(self.load(source, index, lanes), self.divisor, lanes), lanes)
 
-        self._rows(step.out, self.out, f.add(out, column), block, give)
+        self._rows(step.out, self.out, f.add(out, column), block, store)
 
     def _rows(self, view: View, base: str, first: str, block: str, body: Callable[[str, str, Lanes], None]) -> None:
-        """`body` for each row of a block, its place on the stack and its address; for each number of a block that is not full."""
+        """Emit `body` for the index on the stack and the address of each row of a block, or each number of one not full."""
         f, step, parts = self.f, self.step, view.dtype.size // self.real.size
         base = f.address(self.type, base, f.mul(first, parts))
 
@@ -219,8 +221,8 @@ class _ColumnTransforms(FourierPasses):
         else:
             full()
 
-    def _give_turned(self, source: Parts, out: str, block: str) -> None:
-        """Write columns as rows, multiplied by roots of unity: of as many rows as a square of registers has at a time."""
+    def _store_transposed(self, source: Parts, out: str, block: str) -> None:
+        """Store columns as rows, multiplied by roots of unity: squares of `width` rows are transposed in registers."""
         f, step, width = self.f, self.step, self.step.width
         tables = column_factors(step.length).size
         near = [f.address(self.type, self.factors, str(tables + part * step.length * width)) for part in range(2)]
@@ -242,8 +244,9 @@ class _ColumnTransforms(FourierPasses):
             for lane, value in enumerate(zip(*parts, strict=True)):
                 at = self.address(out, f.add(row, str(lane * step.out.strides[-2])))
                 if self.rest <= lane and self.rest:
-                    f.when(f.op(f"icmp slt i64 {lane}, {columns}", "there"), partial(self.put, at, value, self.wide))
+                    is_column = f.op(f"icmp slt i64 {lane}, {columns}", "there")
+                    f.when(is_column, partial(self.store_interleaved, at, value, self.wide))
                 else:
-                    self.put(at, value, self.wide)
+                    self.store_interleaved(at, value, self.wide)
 
         self.overlapping(square, step.length, width, "row")

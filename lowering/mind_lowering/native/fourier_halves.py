@@ -1,7 +1,7 @@
 """
-The transforms of long lines of real numbers, of those of half the length, and the other way round: a pass over memory.
+The transforms of long lines of real numbers from those of their pairs of neighbours, and the inverse: a pass over memory.
 
-Shorter lines have it in their kernel (`fourier.py`).
+The kernels of shorter lines contain it (`fourier.py`).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ CHUNK = 1 << 12
 @dataclass
 class FourierHalves(NativeStep):
     """
-    The transform of lines of `2 n` real numbers, `n + 1` numbers, of that of the `n` complex ones that neighbours in them are.
+    The transforms of lines of `2 n` real numbers, `n + 1` complex numbers each, from those of their `n` pairs of neighbours.
 
-    Where it is `inverse`, it is what gives the second from the first. Lines are contiguous; `factors` are `split_roots`.
+    An `inverse` step computes the latter from the former. Lines are contiguous; `factors` are those of `split_roots`.
     """
 
     name: str
@@ -49,7 +49,7 @@ class FourierHalves(NativeStep):
 
     @property
     def length(self) -> int:
-        """Return the numbers of a line without the one that it has more before or after."""
+        """Return the number of pairs of neighbours of a line."""
         return min(self.x.shape[-1], self.out.shape[-1])
 
     @property
@@ -66,7 +66,7 @@ class FourierHalves(NativeStep):
 
 
 def emit_halves(f: Function, host: TargetInfo, step: FourierHalves, sites: Sites) -> int:
-    """Emit the loop over parts of lines; how many there are."""
+    """Emit the loop over parts of lines; return their number."""
     body, batch = _Halves(f, host, step), step.x.shape[:-1]
 
     def unit(u: str, /, *values: str) -> None:
@@ -79,7 +79,7 @@ def emit_halves(f: Function, host: TargetInfo, step: FourierHalves, sites: Sites
 
 
 class _Halves(ComplexLanes):
-    """A part of a line."""
+    """Emits the numbers of a part of a line."""
 
     def __init__(self, f: Function, host: TargetInfo, step: FourierHalves):
         self.x, self.factors, self.out = (argument(f, i, name) for i, name in enumerate(("x", "factors", "out")))
@@ -87,28 +87,29 @@ class _Halves(ComplexLanes):
         self.step, self.n = step, step.length
 
     def emit(self, chunk: str, x: str, out: str) -> None:
-        """The chunk of a number, of the line that begins at an element of the operand, into the one that begins there."""
+        """Emit a chunk of the line at element `x` of the operand into the line at element `out` of the result."""
         f, n, width = self.f, self.n, self.wide.width
         x, out = self.address(self.x, x), self.address(self.out, out)
 
         def some(k: str, /, *values: str) -> None:
             k = f.least(k, str(n - width))
-            a = self.numbers(self.address(x, k), self.wide)
-            b = self.numbers(self.address(x, f.op(f"sub nsw i64 {n - width + 1}, {k}", "other")), self.wide)
+            a = self.load_interleaved(self.address(x, k), self.wide)
+            b = self.load_interleaved(self.address(x, f.op(f"sub nsw i64 {n - width + 1}, {k}", "other")), self.wide)
             b = self.reversed(b) if width > 1 else b
             root = self.root(self.factors, n + 1, k, self.wide)
-            self.put(self.address(out, k), self.from_halves(a, b, root, self.wide, inverse=self.step.inverse), self.wide)
+            value = self.from_halves(a, b, root, self.wide, inverse=self.step.inverse)
+            self.store_interleaved(self.address(out, k), value, self.wide)
 
         first = f.add(f.mul(chunk, CHUNK), "1")
         f.loop(first, f.least(f.add(first, str(CHUNK)), str(n)), width, some, hint="k")
         f.when(f.op(f"icmp eq i64 {chunk}, 0", "first"), partial(self._ends, x, out))
 
     def _ends(self, x: str, out: str) -> None:
-        """The first number and the last one, which are real where there are both."""
+        """Emit the first number, and the last one of a transform of real numbers; both are real there."""
         lanes, zero = self.one, self.one.constant(self.real, 0)
 
         def at(base: str, k: int) -> Parts:
-            return self.numbers(self.address(base, str(k)), lanes)
+            return self.load_interleaved(self.address(base, str(k)), lanes)
 
         def combined(a: str, b: str) -> Parts:
             return lanes.binary("fadd", self.type, a, b), lanes.binary("fsub", self.type, a, b)
@@ -116,7 +117,7 @@ class _Halves(ComplexLanes):
         if self.step.inverse:
             half = lanes.constant(self.real, 0.5)
             re, im = (lanes.binary("fmul", self.type, half, v) for v in combined(at(x, 0)[0], at(x, self.n)[0]))
-            self.put(out, (re, im), lanes)
+            self.store_interleaved(out, (re, im), lanes)
         else:
             for k, value in zip((0, self.n), combined(*at(x, 0)), strict=True):
-                self.put(self.address(out, str(k)), (value, zero), lanes)
+                self.store_interleaved(self.address(out, str(k)), (value, zero), lanes)

@@ -1,8 +1,8 @@
 """
-The passes of a Fourier transform between two arrays on the stack of a thread: Stockham's form, of any radix.
+The passes of a Fourier transform between two arrays on the stack of a thread: Stockham's algorithm, of any radix.
 
-Each pass reads one array and writes another, so that no order of digits is to be undone. Real and imaginary parts are arrays of
-their own. The inverse is the transform with the parts exchanged, before and after.
+Each pass reads one array and writes the other, so that results need no reordering by reversed digits. Real and imaginary parts
+are separate arrays. The inverse is the transform with the parts exchanged, before and after.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .lanes import Lanes, register
 from .target_info import TargetInfo
 
 Parts = tuple[str, str]
-"""The addresses of real and imaginary parts, or the parts of some numbers."""
+"""Addresses of the real and imaginary parts of complex numbers, or their values in registers."""
 
 
 def exchanged(parts: Parts, holds: bool = True) -> Parts:
-    """Return imaginary and real parts, if a condition holds."""
+    """Return the parts in the opposite order if a condition holds, else as they are."""
     return (parts[1], parts[0]) if holds else parts
 
 
@@ -39,58 +39,58 @@ class ComplexLanes:
     # Memory
 
     def load(self, parts: Parts, index: str, lanes: Lanes | None = None) -> Parts:
-        """Numbers from an index on."""
+        """Load complex numbers from an index on, whose parts are separate arrays."""
         re, im = (((lanes or self.wide).load(self.real, p, index, 1)) for p in parts)
         return re, im
 
     def store(self, parts: Parts, index: str, value: Parts, lanes: Lanes | None = None) -> None:
-        """Put numbers where `load` finds them."""
+        """Store complex numbers from an index on, whose parts are separate arrays."""
         for p, v in zip(parts, value, strict=True):
             (lanes or self.wide).store(self.real, v, p, index, 1)
 
     def address(self, base: str, index: str) -> str:
-        """The address of a number whose parts alternate in memory."""
+        """Return the address of a complex number of an array in which real and imaginary parts alternate."""
         return self.f.address(self.type, base, self.f.mul(index, 2))
 
-    def numbers(self, at: str, lanes: Lanes) -> Parts:
-        """Numbers at an address, whose parts alternate there."""
+    def load_interleaved(self, at: str, lanes: Lanes) -> Parts:
+        """Load complex numbers from an address on, at which their parts alternate."""
         a, b = (lanes.load(self.real, at, str(k * lanes.width), 1) for k in range(2))
-        return self.split(a, b) if lanes.width > 1 else (a, b)
+        return self.deinterleaved(a, b) if lanes.width > 1 else (a, b)
 
-    def put(self, at: str, value: Parts, lanes: Lanes) -> None:
-        """Put numbers where `numbers` finds them."""
-        for k, v in enumerate(self.paired(value) if lanes.width > 1 else value):
+    def store_interleaved(self, at: str, value: Parts, lanes: Lanes) -> None:
+        """Put numbers where `load_interleaved` finds them."""
+        for k, v in enumerate(self.interleaved(value) if lanes.width > 1 else value):
             lanes.store(self.real, v, at, str(k * lanes.width), 1)
 
     def shuffled(self, a: str, b: str, places: Sequence[int]) -> str:
-        """Some lanes of two vectors; any where the place is negative."""
+        """Return a vector of the lanes `places` of two vectors; a lane of a negative one is undefined."""
         of = self.wide.of(self.type)
         chosen = ", ".join("i32 poison" if i < 0 else f"i32 {i}" for i in places)
-        return self.f.op(f"shufflevector {of} {a}, {of} {b}, <{len(places)} x i32> <{chosen}>", "turned")
+        return self.f.op(f"shufflevector {of} {a}, {of} {b}, <{len(places)} x i32> <{chosen}>", "shuffled")
 
-    def split(self, a: str, b: str) -> Parts:
+    def deinterleaved(self, a: str, b: str) -> Parts:
         """Return the parts of numbers whose parts alternate in two vectors."""
         width = self.wide.width
         return self.shuffled(a, b, range(0, 2 * width, 2)), self.shuffled(a, b, range(1, 2 * width, 2))
 
-    def paired(self, value: Parts) -> Parts:
+    def interleaved(self, value: Parts) -> Parts:
         """Return the two vectors in which the parts of numbers alternate."""
         width = self.wide.width
         places = [i // 2 + (i % 2) * width for i in range(2 * width)]
         return self.shuffled(*value, places[:width]), self.shuffled(*value, places[width:])
 
     def reversed(self, value: Parts) -> Parts:
-        """A vector of numbers in the opposite order."""
+        """Return a vector of numbers in reverse order."""
         places = range(self.wide.width - 1, -1, -1)
         return self.shuffled(value[0], value[0], places), self.shuffled(value[1], value[1], places)
 
     def each(self, body: Callable[[str, Lanes], None], count: int) -> None:
-        """`body` for vectors of numbers, the last of which may begin in the one before; for each where they fill none."""
+        """Emit `body` for vectors of `count` numbers, the last of which may overlap the one before; or for each of few."""
         lanes = self.wide if count >= self.wide.width else self.one
         self.overlapping(lambda i: body(i, lanes), count, lanes.width)
 
     def overlapping(self, body: Callable[[str], None], count: int, step: int, hint: str = "i") -> None:
-        """`body` for each `step`-th index below `count`, the last one so that a step ends there."""
+        """Emit `body` for each `step`-th index below `count`; the last step ends at `count`, and may overlap the one before."""
 
         def some(i: str, /, *values: str) -> None:
             body(self.f.least(i, str(count - step)) if count % step else i)
@@ -98,14 +98,14 @@ class ComplexLanes:
         self.f.loop("0", str(count), step, some, hint=hint)
 
     def divided(self, value: Parts, by: int, lanes: Lanes) -> Parts:
-        """Numbers divided by a length; as they are for 1."""
+        """Return numbers divided by a length; as they are for 1."""
         if by == 1:
             return value
         factor = lanes.constant(self.real, 1 / by)
         return lanes.binary("fmul", self.type, value[0], factor), lanes.binary("fmul", self.type, value[1], factor)
 
     def root(self, table: str, count: int, index: str, lanes: Lanes) -> Parts:
-        """The roots of unity from an index on, by the tables of `split_roots`."""
+        """Return the roots of unity from an index on, by the tables of `split_roots`."""
         size, f = split_size(count), self.f
         runs, extent = -(-count // size), size + lanes.width
         low, high = f.op(f"and i64 {index}, {size - 1}", "low"), f.op(f"lshr i64 {index}, {size.bit_length() - 1}", "high")
@@ -117,15 +117,15 @@ class ComplexLanes:
     # Arithmetic
 
     def add(self, a: Parts, b: Parts) -> Parts:
-        """Sums."""
+        """Return sums of complex numbers."""
         return self.wide.binary("fadd", self.type, a[0], b[0]), self.wide.binary("fadd", self.type, a[1], b[1])
 
     def sub(self, a: Parts, b: Parts) -> Parts:
-        """Differences."""
+        """Return differences of complex numbers."""
         return self.wide.binary("fsub", self.type, a[0], b[0]), self.wide.binary("fsub", self.type, a[1], b[1])
 
     def times(self, a: Parts, w: Parts, lanes: Lanes | None = None) -> Parts:
-        """Products with factors."""
+        """Return products of complex numbers."""
         lanes = lanes or self.wide
         opposite = lanes.op(f"fneg {lanes.of(self.type)} {a[1]}")
         re, im = (lanes.binary("fmul", self.type, a[0], w[k]) for k in range(2))
@@ -133,9 +133,9 @@ class ComplexLanes:
 
     def from_halves(self, a: Parts, b: Parts, w: Parts, lanes: Lanes, *, inverse: bool) -> Parts:
         """
-        Numbers of the transform of a real line, of that of the complex numbers that its neighbours are, or the other way round.
+        Return numbers of the transform of a real line from that of its pairs of neighbours as complex numbers, or the inverse.
 
-        `a` are the numbers at their places, `b` those at the places counted from the end, `w` the roots of unity.
+        `a` are the numbers at some indices, `b` those at the same indices counted from the end, `w` the roots of unity.
         """
         half = lanes.constant(self.real, 0.5)
 
@@ -154,9 +154,10 @@ class ComplexLanes:
 
 class FourierPasses(ComplexLanes):
     """
-    The transforms of lines of a length, with `width` lanes, of one line or of as many lines as lanes `together`.
+    Emits the transform of one line, or of `width` interleaved lines where they are transformed `together`.
 
-    Lines are interleaved then, and have whole vectors of a number of each. `factors` is the address of those of `factors_of`.
+    The parts of the numbers of each line are in `arrays[0]` before, and in the array that `transform` returns after. `factors` is
+    the address of a table of `factors_of`.
     """
 
     def __init__(
@@ -166,20 +167,20 @@ class FourierPasses(ComplexLanes):
         self.length, self.together, self.factors = length, width if together else 1, factors
         self.padded = padded_length(length, PRIMES if together else ())
         self.n = self.padded * self.together
-        """Numbers that a pass combines."""
-        self.rooms: list[Parts] = [(self._room("re"), self._room("im")) for _ in range(2)]
+        """Numbers of an array."""
+        self.arrays: list[Parts] = [(self._array("re"), self._array("im")) for _ in range(2)]
         self.read = 0
-        """Factors that the passes so far have read."""
-        for part in chain.from_iterable(self.rooms):  # lanes of no number
+        """Factors that the passes emitted so far read."""
+        for part in chain.from_iterable(self.arrays):  # lanes behind the numbers are loaded, and left out of results
             self.wide.store(real, self.wide.constant(real, 0), part, str(self.n), 1)
 
-    def _room(self, hint: str) -> str:
-        """Memory on the stack for a part of each number, and a vector more."""
+    def _array(self, hint: str) -> str:
+        """Return memory on the stack for one part of all numbers, and for vectors that end behind them."""
         return self.f.op(f"alloca [{self.n + self.wide.width} x {self.type}], align 64", hint)
 
     def transform(self, *, inverse: bool) -> tuple[Parts, Parts]:
-        """Transform what is in the first room; return the room with the result, and the other one."""
-        source, target = (exchanged(room, inverse) for room in self.rooms)
+        """Emit the transform of `arrays[0]`; return the array with the result, and the other one."""
+        source, target = (exchanged(array, inverse) for array in self.arrays)
         if self.padded == self.length:
             source, target = self._run(source, target)
         else:
@@ -194,6 +195,7 @@ class FourierPasses(ComplexLanes):
         return exchanged(source, inverse), exchanged(target, inverse)
 
     def _run(self, source: Parts, target: Parts) -> tuple[Parts, Parts]:
+        """Emit the passes; return the array with the result, and the other one."""
         self.read = 0 if self.padded == self.length else 2 * (self.length + self.padded)
         for radix, done in passes(self.padded):
             interleaved = done * self.together
@@ -204,13 +206,13 @@ class FourierPasses(ComplexLanes):
     # Chirps
 
     def _chirps(self) -> tuple[Parts, Parts]:
-        """The addresses of a chirp and of the spectrum that it is convolved with."""
+        """Return the addresses of a chirp and of the spectrum that convolves with it."""
         places = (0, self.length, 2 * self.length, 2 * self.length + self.padded)
         a, b, c, d = (self.f.address(self.type, self.factors, str(place)) for place in places)
         return (a, b), (c, d)
 
     def _multiply(self, source: Parts, target: Parts, factors: Parts, count: int) -> None:
-        """Write products with a factor for each number of a line into another room."""
+        """Store the products of the numbers of a line with their factors in another array."""
 
         def some(i: str, lanes: Lanes) -> None:
             self.store(target, i, self.times(self.load(source, i, lanes), self.load(factors, i, lanes), lanes), lanes)
@@ -226,7 +228,7 @@ class FourierPasses(ComplexLanes):
             self.f.loop("0", str(count), 1, row, hint="row")
 
     def _clear(self, target: Parts) -> None:
-        """Write zeros behind the lines."""
+        """Store zeros behind the numbers of the lines, up to the padded length."""
 
         def some(i: str, lanes: Lanes) -> None:
             zero = lanes.constant(self.real, 0)
@@ -237,19 +239,19 @@ class FourierPasses(ComplexLanes):
     # Arithmetic
 
     def _transformed(self, found: Sequence[Parts]) -> list[Parts]:
-        """Transforms of as many numbers as a pass combines."""
+        """Return the transform of as many numbers as the radix."""
         match found:
             case (a, b):
                 return [self.add(a, b), self.sub(a, b)]
             case (a, b, c, d):
                 evens, odds, rest = self.add(a, c), self.add(b, d), self.sub(a, c)
-                turned = self.wide.binary("fsub", self.type, b[1], d[1]), self.wide.binary("fsub", self.type, d[0], b[0])
-                return [self.add(evens, odds), self.add(rest, turned), self.sub(evens, odds), self.sub(rest, turned)]
+                rotated = self.wide.binary("fsub", self.type, b[1], d[1]), self.wide.binary("fsub", self.type, d[0], b[0])
+                return [self.add(evens, odds), self.add(rest, rotated), self.sub(evens, odds), self.sub(rest, rotated)]
             case _:
                 return self._of_prime(found)
 
     def _of_prime(self, found: Sequence[Parts]) -> list[Parts]:
-        """Transforms of an odd number of numbers: of the sums and the differences of those as far from both ends."""
+        """Return the transform of an odd number of numbers, by sums and differences of the k-th and the k-th from the end."""
         first, count = found[0], len(found)
         half = (count + 1) // 2
         pairs = [(found[j], found[count - j]) for j in range(1, half)]
@@ -260,14 +262,14 @@ class FourierPasses(ComplexLanes):
         for k in range(1, half):
             cosines, sines = roots(k * np.arange(1, half), count).tolist()
             even = self._weighted(sums, cosines, first)
-            # `i` times the sum of differences, weighed by negative sines.
+            # `i` times the sum of differences weighted by negative sines.
             re, im = self._weighted(differences, sines, None)
             odd = self.wide.op(f"fneg {self.wide.of(self.type)} {im}"), re
             results[k], results[count - k] = self.add(even, odd), self.sub(even, odd)
         return results
 
     def _weighted(self, values: Sequence[Parts], weights: Sequence[float], first: Parts | None) -> Parts:
-        """The sum of numbers times real constants, and of another number."""
+        """Return the sum of numbers times real constants, added to `first` if there is one."""
         found: list[str] = []
         for part in range(2):
             total = None if first is None else first[part]
@@ -284,7 +286,7 @@ class FourierPasses(ComplexLanes):
     # Passes
 
     def _powers(self, radix: int, groups: int, count: int) -> list[Parts]:
-        """Return the addresses of the factors of a pass, so many of each power; none for one group."""
+        """Return the addresses of the factors of a pass, `count` of each power; none for one group."""
         if groups == 1:
             return []
         places = [self.f.address(self.type, self.factors, str(self.read + i * count)) for i in range(2 * (radix - 1))]
@@ -292,13 +294,13 @@ class FourierPasses(ComplexLanes):
         return list(zip(places[::2], places[1::2], strict=True))
 
     def _combined(self, source: Parts, first: str, radix: int, factors: Sequence[Parts]) -> list[Parts]:
-        """Transforms of numbers from an index on that are as far apart as a pass combines them, multiplied by factors."""
+        """Return the transforms of `radix` vectors of a pass, the first one at an index, multiplied by factors."""
         apart = self.n // radix
         found = self._transformed([self.load(source, self.f.add(first, str(k * apart))) for k in range(radix)])
         return [found[0], *(self.times(y, w) for y, w in zip(found[1:], factors, strict=True))] if factors else found
 
     def _long(self, source: Parts, target: Parts, radix: int, done: int) -> None:
-        """A pass over `done` interleaved transforms, which are a vector at least."""
+        """Emit a pass over `done` interleaved transforms, a vector at least."""
         f, groups = self.f, self.n // radix // done
         powers = self._powers(radix, groups, groups)
 
@@ -318,7 +320,7 @@ class FourierPasses(ComplexLanes):
         f.loop("0", str(groups), 1, group, hint="p")
 
     def _short(self, source: Parts, target: Parts, radix: int, done: int) -> None:
-        """A pass over interleaved transforms that are less than a vector: several groups in one, as many as are whole in it."""
+        """Emit a pass over interleaved transforms that are less than a vector: a vector holds as many whole groups as fit."""
         f, width, count = self.f, self.wide.width, self.n // radix
         powers = self._powers(radix, count // done, count)
         used = min(width // done * done, count)
@@ -335,7 +337,7 @@ class FourierPasses(ComplexLanes):
         self.overlapping(some, count, used)
 
     def _chosen(self, found: Sequence[str], lanes: Sequence[tuple[int, int]]) -> str:
-        """A vector of lanes, each one of a vector: two vectors are shuffled into their places, then such results are merged."""
+        """Return a vector of lanes `(vector, lane)` of some vectors: pairs of them are shuffled, then the results are merged."""
         width = self.wide.width
         numbers = sorted({k for k, _ in lanes})
         merged: list[tuple[set[int], str]] = []

@@ -1,7 +1,7 @@
 """
-The passes of Fourier transforms and their factors, as far as lengths alone say them.
+The passes of Fourier transforms and the tables that they read, which depend on lengths only.
 
-A transform of length `n` is one pass for each factor of `n`: radix 4 as often as it divides `n`, then the primes.
+A transform of length `n` is one pass for each factor of `n`: radix 4 as often as it divides `n`, then the primes. Tables are f64.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from math import prod
 import numpy as np
 
 RADICES = (4, 2, 3, 5, 7, 11, 13)
-"""Radices of passes, in their order: after those of 4 interleaved runs are mostly whole vectors."""
+"""Radices of passes, in their order: after passes of radix 4, most interleaved transforms fill whole vectors."""
 PRIMES = (17, 19, 23, 29, 31)
-"""More radices, for lines that are transformed together: a single line is transformed faster by chirps."""
+"""More radices, for lines that are transformed together; chirps transform a single line faster."""
 
 
 def radices(length: int, more: Sequence[int] = ()) -> list[int] | None:
@@ -33,7 +33,7 @@ def radices(length: int, more: Sequence[int] = ()) -> list[int] | None:
 
 
 def passes(length: int) -> list[tuple[int, int]]:
-    """Return the radix of each pass, and how many transforms are interleaved before it."""
+    """Return the radix of each pass, and the number of transforms that are interleaved before it."""
     found = radices(length, PRIMES)
     assert found is not None, "a length that has passes"
     return [(radix, prod(found[:i])) for i, radix in enumerate(found)]
@@ -43,7 +43,7 @@ def roots(numbers: np.ndarray, length: int) -> np.ndarray:
     """
     Return the cosines and the negative sines of `numbers / length` of a full turn, as rows of f64.
 
-    Quarter turns are exact, and angles of less than an eighth are what functions are applied to.
+    Quarter turns are exact; cosines and sines are computed of angles of an eighth of a turn at most.
     """
     eighths = 4 * (numbers % length)
     quarters = (2 * eighths + length) // (2 * length)
@@ -56,10 +56,10 @@ def roots(numbers: np.ndarray, length: int) -> np.ndarray:
 
 def powers_of(length: int, radix: int, done: int, width: int) -> np.ndarray | None:
     """
-    Return the factors of a pass: powers of a root of unity, one for each number but the first that it combines.
+    Return the twiddle factors of a pass: for each power from 1 to `radix - 1` of roots of unity their real, then imaginary parts.
 
-    Each has its real parts and then its imaginary ones: one for each group of interleaved numbers, or where these are fewer than
-    lanes one for each number. The last pass has none.
+    There is one root for each group of `done` interleaved transforms, or one for each number of it where `done < width`. None for
+    the last pass, which needs no factors.
     """
     groups = length // done // radix
     if groups == 1:
@@ -89,8 +89,8 @@ def chirps(length: int, padded: int) -> list[np.ndarray]:
     """
     Return the chirp `exp(-i pi k^2 / length)`, and the transform of its conjugate that a product with it convolves.
 
-    `2 j k = j^2 + k^2 - (k - j)^2` makes a transform a convolution with chirps (Bluestein), here as one of `padded` numbers. The
-    second array is divided by as many, which the inverse of that transform asks for.
+    `2 j k = j^2 + k^2 - (k - j)^2` makes a transform a convolution with chirps (Bluestein), by transforms of `padded` numbers.
+    The spectrum is divided by `padded`, so that the inverse transform need not be.
     """
     places = np.arange(length)
     chirp = roots(places * places, 2 * length)
@@ -102,9 +102,9 @@ def chirps(length: int, padded: int) -> list[np.ndarray]:
 
 def factors_of(length: int, width: int, *, paired: bool = False, more: Sequence[int] = ()) -> np.ndarray:
     """
-    Return the chirps of a line, the factors that its passes read, and those that make it one of real numbers if it is `paired`.
+    Return the chirps of a line, the factors of its passes, and if `paired` the roots that separate pairs of real numbers.
 
-    Zeros end them, as many as lanes: vectors of few numbers are read whole.
+    They end with `width` zeros, because passes load whole vectors where they use a part.
     """
     padded = padded_length(length, more)
     found = [] if padded == length else chirps(length, padded)
@@ -116,7 +116,7 @@ def factors_of(length: int, width: int, *, paired: bool = False, more: Sequence[
 
 
 def column_factors(length: int) -> np.ndarray:
-    """Return the factors of columns that are transformed together, and so interleaved by whole vectors from the first pass on."""
+    """Return the factors of columns that are transformed together: whole vectors are interleaved from the first pass on."""
     return factors_of(length, 1, more=PRIMES)
 
 

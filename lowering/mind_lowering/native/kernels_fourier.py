@@ -1,9 +1,9 @@
 """
-Row of `kernels.py` for Fourier transforms of lengths with small factors.
+Row of `kernels.py` for Fourier transforms.
 
-Along several axes they are one after the other: the axis of real numbers first, or that of real results at the end. Lines across
-memory are columns of matrices; few of them are copied to where they are contiguous, and back. Lines too long for the stack of a
-thread are matrices whose columns are transformed twice.
+Several axes are transformed one after the other: that of real numbers first, or that of real results last. Lines along other axes
+than the last one are columns of matrices; where these are few, lines are copied to contiguous memory, and back. Lines too long
+for the stack of a thread are matrices whose columns are transformed twice.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _why_not(op: ptir.FftOp, host: TargetInfo) -> str | None:
 
 @dataclass
 class _Transforms:
-    """The transforms of an op, axis by axis."""
+    """Builds the transforms of an op, axis by axis."""
 
     build: Builder
     op: ptir.FftOp
@@ -74,7 +74,7 @@ class _Transforms:
         x, out = in_memory(build, op.x), build.target(op.result)
         between = out
         if op.values()["kind"] == "irfft" and len(op.values()["lengths"]) > 1:
-            between = self._room(x.shape, x.dtype, "transformed")
+            between = self._arena(x.shape, x.dtype, "transformed")
         for kind, axis, length in _lines(op) if out.count else ():
             target = out if axis == -1 else between
             if axis == -1:
@@ -83,11 +83,11 @@ class _Transforms:
                 self._across(kind, x, target, axis)
             x = target
 
-    def _room(self, shape: Sequence[int], dtype: PtirDType, name: str) -> View:
+    def _arena(self, shape: Sequence[int], dtype: PtirDType, name: str) -> View:
         return whole(self.build.buffer(Use.ARENA, dtype, prod(shape), name), shape)
 
     def _across(self, kind: str, x: View, out: View, axis: int) -> None:
-        """Append transforms along an axis other than the last, of which `out` is dense."""
+        """Append transforms along an axis other than the last; `out` is dense, and may be `x`."""
         build, length = self.build, out.shape[axis]
         shape = prod(out.shape[:axis]), length, prod(out.shape[axis + 1 :])
         if (width := columns_width(build.host, part_of(out.dtype), length, shape[-1])) is not None:
@@ -95,18 +95,18 @@ class _Transforms:
             self._columns(kind, matrices[0], matrices[1], width)
             return
         source = _along(x, axis)
-        lines = self._room(source.shape, x.dtype, "lines")
+        lines = self._arena(source.shape, x.dtype, "lines")
         build.copy(self.op.result, source, lines)
         if _fits(part_of(out.dtype), length):
             self._lines(kind, lines, lines, length)
         else:
-            found = self._room(source.shape, x.dtype, "lines")
+            found = self._arena(source.shape, x.dtype, "lines")
             self._lines(kind, lines, found, length)
             lines = found
         build.copy(self.op.result, lines, _along(out, axis))
 
     def _lines(self, kind: str, x: View, out: View, length: int) -> None:
-        """Append transforms along the last axis; those of long lines are not in place."""
+        """Append transforms along the last axis; `out` may be `x` unless lines are too long for the stack."""
         build, real = self.build, part_of(out.dtype)
         if not _fits(real, length):
             {"rfft": self._long_real, "irfft": self._long_half}.get(kind, partial(self._long, kind))(x, out, length)
@@ -124,29 +124,30 @@ class _Transforms:
 
     def _long_real(self, x: View, out: View, length: int) -> None:
         """
-        Append the transforms of long lines of real numbers: of half the length, and what makes them those of the whole.
+        Append the transforms of long lines of real numbers, from those of pairs of neighbours as complex numbers.
 
-        Those of an odd number are of complex numbers, of which the first half is copied.
+        Lines of an odd number are transformed as complex numbers; the first half of the result is copied.
         """
         x = self._contiguous(x)
         if x.shape[-1] == length:
-            between = self._room(x.shape, out.dtype, "whole")
+            between = self._arena(x.shape, out.dtype, "whole")
             self._long("fft", x, between, length)
             self.build.copy(self.op.result, replace(between, shape=out.shape), out)
             return
         if any(n % 2 for n in (x.offset, *x.strides[:-1])):
             x = self.build.copied(self.op.x, x)
-        between = self._room((*x.shape[:-1], length), out.dtype, "halves")
+        between = self._arena((*x.shape[:-1], length), out.dtype, "halves")
         self._long("fft", _as_complex(x, out.dtype), between, length)
         self._halves(between, out, inverse=False)
 
     def _long_half(self, x: View, out: View, length: int) -> None:
         """Append the inverse of `_long_real`."""
-        between = self._room((*x.shape[:-1], length), x.dtype, "halves")
+        between = self._arena((*x.shape[:-1], length), x.dtype, "halves")
         self._halves(self._contiguous(x), between, inverse=True)
         self._long("ifft", between, _as_complex(out, x.dtype), length)
 
     def _halves(self, x: View, out: View, *, inverse: bool) -> None:
+        """Append the step between the transforms of long real lines and those of their pairs of neighbours."""
         real, length = part_of(x.dtype), min(x.shape[-1], out.shape[-1])
         width = self.build.host.lanes(real.size)
         factors = self._constant(split_roots(1, length + 1, 2 * length, width), real)
@@ -157,7 +158,7 @@ class _Transforms:
         return x if x.strides[-1] == 1 else self.build.copied(self.op.x, x)
 
     def _long(self, kind: str, x: View, out: View, length: int) -> None:
-        """Append the transforms of columns of the matrices that lines are, and of the transposed ones."""
+        """Append the transforms of the columns of the matrices that lines are, and of those of the transposed matrices."""
         build, real = self.build, part_of(out.dtype)
         matrix = matrix_of(build.host, real, length)
         assert matrix is not None, "or there is no kernel"
@@ -178,7 +179,7 @@ class _Transforms:
         return self.op.result.name_hint or kind
 
     def _constant(self, factors: np.ndarray, real: PtirDType) -> View:
-        """Return memory of factors, which is filled before all calls."""
+        """Return constant memory with factors, rounded to a dtype."""
         numbers = np.ascontiguousarray(factors, array_dtype(real.name))
         literal = PtirLiteralAttr(tensor_type(real, numbers.shape), BytesAttr(numbers.tobytes()))
         return whole(self.build.constant(literal, self.op.result), numbers.shape)
@@ -189,24 +190,24 @@ def _transformed(build: Builder, op: ptir.FftOp) -> None:
 
 
 def _dense(view: View, shape: Sequence[int]) -> View:
-    """A dense view under another shape."""
+    """Return a dense view under another shape."""
     return replace(view, shape=tuple(shape), strides=row_major(tuple(shape)))
 
 
 def _as_complex(view: View, dtype: PtirDType) -> View:
-    """A view of contiguous lines of real numbers, two neighbours as one complex number."""
+    """Return a view of contiguous lines of real numbers as complex ones; its offset and other strides are even."""
     *strides, _ = view.strides
     shape = (*view.shape[:-1], view.shape[-1] // 2)
     return replace(view, dtype=dtype, shape=shape, strides=(*[n // 2 for n in strides], 1), offset=view.offset // 2)
 
 
 def _split(view: View, rows: int, columns: int) -> View:
-    """A view whose last axis, along which it is contiguous, is two."""
+    """Return a view whose last axis, which is contiguous, is split into rows and columns."""
     return replace(view, shape=(*view.shape[:-1], rows, columns), strides=(*view.strides[:-1], columns, 1))
 
 
 def _along(view: View, axis: int) -> View:
-    """A view whose last axis is another one."""
+    """Return a view whose axis `axis` is the last one."""
 
     def moved(values: Sequence[int]) -> tuple[int, ...]:
         rest = list(values)

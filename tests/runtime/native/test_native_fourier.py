@@ -165,6 +165,22 @@ def test_a_line_with_nan_spoils_no_other(kind: str, n: int) -> None:
     np.testing.assert_array_equal(np.delete(found, 2, 0), np.delete(wanted, 2, 0))
 
 
+@pytest.mark.parametrize("lines", [1, 40])
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_number_is_finite_that_is_not_in_numpy(kind: str, number: float, lines: int) -> None:
+    """For each place of an infinity or NaN in a line."""
+    for n in (1, 3, 6, 12, 16, 37):
+        x = line(kind, lines, n)
+        run = compiled(transform(kind, n), x)
+        for place in range(x.shape[-1]):
+            spoilt = x.copy()
+            spoilt[0, place] = number
+            with np.errstate(all="ignore"):
+                wanted = getattr(np.fft, kind)(spoilt, n)
+            assert not np.any(np.isfinite(run(spoilt)) & ~np.isfinite(wanted))
+
+
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("n", [1024, 1000, 675])
 def test_there_and_back(n: int) -> None:

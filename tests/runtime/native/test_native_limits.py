@@ -81,6 +81,8 @@ CASES: dict[str, tuple[Any, list[Spec], int]] = {
     "concat": (lambda x, y: ma.concat([x, ma.exp(y)], axis=1), [WIDE, WIDE], 2),
     "table": (lambda t, i: ma.take(t, i, axis=0) * 2, [((TABLE, 300), F), (("T",), "int32")], 1),
     "norm and sums of columns": (lambda x: (normalized(x), ma.sum(normalized(x) * x, axis=0)), [WIDE], 0),
+    "transforms": (lambda x: ma.fft.irfft(ma.fft.rfft(ma.exp(x)), n=300), [WIDE], 0),
+    "transforms of columns": (lambda x: ma.fft.irfft(ma.fft.rfft(x, axis=0), n=70, axis=0), [((70, "T"), F)], 0),
     "both of a result": (lambda x: (ma.exp(x), ma.sum(ma.exp(x), axis=0)), [WIDE], 0),
 }
 
