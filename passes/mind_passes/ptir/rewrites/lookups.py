@@ -85,7 +85,7 @@ def _spread(op: Lookup, value: SSAValue) -> SSAValue:
     """Return what is the same along the axis in the shape of what is looked up."""
     dtype, shape = spec_of(value).dtype, known_extents(op.results[0].type)
     if (number := element_bytes(value)) is not None:
-        return constant(op, dtype, shape, number).results[0]
+        return constant(op, dtype, shape, number if prod(shape) else b"").results[0]
     assert isinstance(value.owner, BroadcastToOp), "it is spread"
     source, type_ = value.owner.operands[0], tensor_type(dtype, shape)
     return source if source.type == type_ else in_place_of(op, BroadcastToOp, source, type=type_, result_shape=shape).result
