@@ -5,14 +5,22 @@ from __future__ import annotations
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
+from .demanded import shape_of
 from .lookups import looked_up
 from .patterns import Builder, row
+from .target_info import TargetInfo
 from .views import Lookup, View
 
 
 def _look_up(build: Builder, op: PtirOp) -> None:
     x, indices = (build.view(v) for v in op.operands)
     build.copy(op.operands[0], looked_up(op, x, indices), build.target(op.results[0]))
+
+
+def why_unchecked(op: PtirOp, host: TargetInfo) -> str | None:
+    """Return why no kernel checks the indices of a lookup: one is where an element is looked up, and there may be none."""
+    is_empty = 0 in shape_of(op.results[0]) and 0 not in shape_of(op.operands[1])
+    return "it looks up no elements at indices to be checked" if is_empty else None
 
 
 def _dynamic_slice(build: Builder, op: ptir.DynamicSliceOp) -> None:
@@ -44,7 +52,7 @@ def _starts(start: View, whole: View, shape: tuple[int, ...]) -> tuple[Lookup, .
 
 
 LOOKUPS = (
-    row("lookup", ptir.TakeOp, _look_up),
+    row("lookup", ptir.TakeOp, _look_up, why_unchecked),
     row("lookup", ptir.GatherOp, _look_up),
     row("lookup", ptir.DynamicSliceOp, _dynamic_slice),
     row("update", ptir.DynamicUpdateSliceOp, _dynamic_update_slice),
