@@ -306,6 +306,8 @@ SLICE_ROWS: tuple[Row, ...] = (
             "%s = ptir.gather %a, %i axis = 1 : (tensor<4x9xf32>, tensor<4x1xsi32>) -> tensor<4x1xf32>; "
             "%t = ptir.broadcast_to %s result_shape = [4, 9] : tensor<4x1xf32> -> tensor<4x9xf32>; "
             "%r = ptir.add %a, %t : tensor<4x9xf32>",
+            "%x: tensor<8xf32>, %i: tensor<0xsi32> | %c = ptir.constant fill 2.0 : tensor<8xf32>; "
+            "%a = ptir.mul %c, %x : tensor<8xf32>; %r = ptir.take %a, %i : (tensor<8xf32>, tensor<0xsi32>) -> tensor<0xf32>",
         ),
         (
             "%x: tensor<4x6xf32>, %y: tensor<4x6xf32>, %i: tensor<4x1xsi32> | %a = ptir.add %x, %y : tensor<4x6xf32>; "

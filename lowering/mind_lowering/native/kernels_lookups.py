@@ -5,6 +5,7 @@ from __future__ import annotations
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
+from .demanded import shape_of
 from .grouping import BEYOND
 from .lookups import looked_up, windows_of
 from .patterns import Builder, row
@@ -26,6 +27,12 @@ def _gather_windows(build: Builder, op: ptir.GatherWindowsOp) -> None:
 
 def _why_not_windows(op: ptir.GatherWindowsOp, host: TargetInfo) -> str | None:
     return BEYOND if op.values()["mode"] == "fill" else None
+
+
+def why_unchecked(op: PtirOp, host: TargetInfo) -> str | None:
+    """Return why no kernel checks the indices of a lookup: one is where an element is looked up, and there may be none."""
+    is_empty = 0 in shape_of(op.results[0]) and 0 not in shape_of(op.operands[1])
+    return "it looks up no elements at indices to be checked" if is_empty else None
 
 
 def _dynamic_slice(build: Builder, op: ptir.DynamicSliceOp) -> None:
@@ -57,7 +64,7 @@ def _starts(start: View, whole: View, shape: tuple[int, ...]) -> tuple[Lookup, .
 
 
 LOOKUPS = (
-    row("lookup", ptir.TakeOp, _look_up),
+    row("lookup", ptir.TakeOp, _look_up, why_unchecked),
     row("lookup", ptir.GatherOp, _look_up),
     row("lookup", ptir.GatherWindowsOp, _gather_windows, _why_not_windows),
     row("lookup", ptir.DynamicSliceOp, _dynamic_slice),

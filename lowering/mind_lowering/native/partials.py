@@ -147,6 +147,8 @@ def _fold(values: Values, group: Group, totals: Sequence[View], kept: Ints) -> G
         )
         fold.result.name_hint = reduction.result.name_hint
         block.add_op(fold)
-        assert target.is_dense, "results are in row-major order"
-        made.reductions.append((fold, replace(target, shape=kept, strides=row_major(kept))))
+        if target.shape != kept:
+            assert target.is_dense, "results with other axes are in row-major order"
+            target = replace(target, shape=kept, strides=row_major(kept))
+        made.reductions.append((fold, target))
     return made

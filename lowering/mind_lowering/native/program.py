@@ -66,6 +66,7 @@ from .fusions import is_one_group
 from .grouping import uncomputed_members, why_not
 from .host import detect
 from .kernels import has_kernel
+from .kernels_lookups import why_unchecked
 from .kernels_window_arg import why_no_winner
 from .loop_results import copy_results
 from .lowered import Native
@@ -112,7 +113,10 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
                 form_rows(func, lambda op: is_row_kernel(op, host), in_group)
 
     def merge_into_groups(module: ModuleOp) -> None:
-        merge_lookups(module, lambda op: _is_group(op, host), lambda op: why_no_winner(op) is not None)
+        def is_merged(op: PtirOp) -> bool:
+            return why_no_winner(op) is not None and why_unchecked(op, host) is None
+
+        merge_lookups(module, lambda op: _is_group(op, host), is_merged)
 
     def rematerialize_large(module: ModuleOp) -> None:
         rematerialize(module, lambda op: _is_one_kernel(op, host), costs.are_cheap, least_bytes=host.l2_bytes)

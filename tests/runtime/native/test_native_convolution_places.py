@@ -28,9 +28,11 @@ FORMS = [
     Form(1, (9, 70), 3, (3, 4), 3, padding=((1, 1), (2, 1)), groups=3),
     Form(2, (9, 37), 4, (3, 2), 2, groups=2),
     Form(1, (9, 130), 1, (3, 3), 1, strides=(2, 2), padding=((1, 1), (1, 1))),
-    Form(1, (9, 150), 2, (3, 3), 1, strides=(1, 3), window_dilation=(2, 5), padding=((0, 3), (4, 0))),
+    Form(1, (9, 150), 2, (3, 3), 1, strides=(3, 2), window_dilation=(2, 5), padding=((0, 3), (4, 0))),
     Form(1, (4, 5, 40), 2, (2, 3, 2), 1, padding=((1, 0), (1, 1), (0, 1))),
     Form(1, (30, 30), 40, (3, 3), 1, padding=((1, 1), (1, 1))),
+    Form(1, (8, 100), 64, (3, 5), 2),
+    Form(1, (300,), 64, (31,), 2),
 ]
 ALL_FORMS = pytest.mark.parametrize("form", FORMS, ids=lambda f: f"{f.image} {f.window} {f.channels} {f.out} {f.groups}")
 MACHINES = pytest.mark.parametrize("isa", RUNNABLE)
@@ -94,6 +96,9 @@ def test_which_convolutions(isa: str) -> None:
     assert (reason(Form(1, (9, 35), 3, (3, 4), 2)) is None) == (isa != "neon")
     assert "few places" in str(reason(Form(1, (90, 5), 1, (3, 3), 1)))
     assert "few places" in str(reason(Form(3, (), 4, (), 1)))
+    assert "far apart" in str(reason(Form(1, (9, 130), 1, (3, 3), 1, strides=(1, 3))))
+    assert reason(Form(1, (9, 130), 1, (3, 3), 1, strides=(3, 2))) is None
+    assert "many channels" in str(reason(Form(1, (9, 200), 3, (3, 3), most, strides=(1, 2)))) or most == 1
     assert "single places" in str(reason(Form(1, (9, 130), 3, (1, 1), 1)))
     assert "holes" in str(reason(Form(1, (9, 130), 3, (3, 3), 1, base_dilation=(1, 2))))
 

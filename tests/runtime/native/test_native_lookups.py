@@ -161,6 +161,18 @@ def test_an_index_out_of_bounds(isa: str, index: int, monkeypatch: pytest.Monkey
     assert messages[0] == messages[1]
 
 
+def test_indices_of_no_elements_are_checked() -> None:
+    def body(x: Any, i: Any) -> Any:
+        return [ptir.TakeOp(x, i), ptir.AbsOp(ptir.TakeOp(x, ptir.AddOp(i, like(i, 1))))]
+
+    run = mind_runtime.compile(program("f32[5,0] si32[3]", body), target="native")
+    x, inside = np.ones((5, 0), np.float32), np.array([0, 3, 1], np.int32)
+    assert [v.shape for v in run(x, inside)] == [(3, 0), (3, 0)]
+    for index in (4, 5):
+        with pytest.raises(MindError, match=r"take .*: index 5 is out of bounds along axis 0 of \[5, 0\]"):
+            run(x, np.array([0, index, 1], np.int32))
+
+
 def test_a_donated_table_is_not_written_over() -> None:
     """A result as large as the table would take its memory, if each element were read at its own place."""
 

@@ -27,6 +27,8 @@ from .convolution import is_long
 
 SHARE = 4
 """Several channels are at most this part of the lanes that are of use: tiles, whose lanes are channels, compute more as fast."""
+WIDEST_STRIDE = 2
+"""Lanes further apart in the image are gathered one by one, which takes longer than a tile does."""
 
 
 def why_not_by_places(op: ptir.ConvolutionOp, host: TargetInfo) -> str | None:
@@ -36,7 +38,10 @@ def why_not_by_places(op: ptir.ConvolutionOp, host: TargetInfo) -> str | None:
     if len(result) < 3 or result[-2] < lanes or 0 in (*result, *shape_of(op.rhs)):
         return "there are few places along the last axis"
     assigned = -(-result[-2] // lanes) * lanes
-    if result[-1] > 1 and result[-1] * assigned * SHARE > lanes * result[-2]:
+    stride: int = values["strides"][-1]
+    if stride > WIDEST_STRIDE:
+        return "neighbouring windows are far apart"
+    if result[-1] > 1 and result[-1] * assigned * stride * SHARE > lanes * result[-2]:
         return "its result has many channels"
     if prod(window) == 1 or is_long(op) or any(n != 1 for n in values["base_dilation"]):
         return "its windows are single places, as large as the image, or have holes in it"
