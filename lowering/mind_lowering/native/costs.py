@@ -22,6 +22,8 @@ BYTES = 32.0
 """That pass between cache and one core in a nanosecond."""
 CHEAP = 4
 """Instructions that are rather repeated than their result is stored beyond the caches and loaded again."""
+LONG = 10
+"""Instructions of one op that are longer than what overlaps with loads before and after it."""
 VECTORS = 3.0
 """Instructions on vectors in a nanosecond."""
 CALLS: frozenset[type[PtirOp]] = frozenset(

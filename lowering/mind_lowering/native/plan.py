@@ -40,6 +40,7 @@ from .outlining import NoKernel, random_ops, shown
 from .partials import cut_up
 from .patterns import KernelPattern, in_memory, readable
 from .products.deferred import Deferred
+from .schedule import crossed_inputs
 from .steps import Limited, NativeStep
 from .values import Values
 from .views import Buffer, Joined, Use, View, in_memory_of, indices_of, whole
@@ -259,8 +260,14 @@ class NativePlan(Values, ABC):
                 group.outputs += zip(value.owner.operands, complex_parts(self.target(value)), strict=True)
             else:
                 group.outputs.append((value, self._result(value, made_by)))
-        for part in self._in_parts(group):
+        for part in self._in_parts(self._straightened(group)):
             self.add(part)
+
+    def _straightened(self, group: Group) -> Group:
+        """Return a group that reads copies of large operands which lie across its results, if it looks elements up."""
+        inputs = list(group.inputs.items())
+        copies = {value: self.copied(value, view) for value, view in (inputs[k] for k in crossed_inputs(self.host, group))}
+        return replace(group, inputs={**group.inputs, **copies})
 
     def _look_up(self, op: PtirOp, group: Group, *, computed: bool) -> None:
         """Let a group have the table of a lookup whose indices it computes, or read what is looked up at indices in memory."""

@@ -33,7 +33,7 @@ from mind_passes.fusion.expand_quantized import expand_quantized
 from mind_passes.fusion.form_rows import form_rows
 from mind_passes.fusion.fuse import fuse
 from mind_passes.fusion.fuse_convolutions import fuse_convolutions
-from mind_passes.fusion.merge_lookups import merge_lookups
+from mind_passes.fusion.merge_lookups import LOOKUPS, merge_lookups
 from mind_passes.fusion.rematerialize import rematerialize
 from mind_passes.fusion.select_scatters import select_scatters
 from mind_passes.fusion.tile_batch import tile_batch
@@ -116,7 +116,7 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         def is_merged(op: PtirOp) -> bool:
             return why_no_winner(op) is not None and why_unchecked(op, host) is None
 
-        merge_lookups(module, lambda op: _is_group(op, host), is_merged)
+        merge_lookups(module, lambda op: _is_group(op, host) and not _waits_for_indices(op), is_merged)
 
     def rematerialize_large(module: ModuleOp) -> None:
         rematerialize(module, lambda op: _is_one_kernel(op, host), costs.are_cheap, least_bytes=host.l2_bytes)
@@ -148,6 +148,13 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
 def _is_group(op: FusionOp, host: TargetInfo) -> bool:
     """Return whether a plain fusion is one group."""
     return op.pattern is None and uncomputed_members(op, host) is None and is_one_group(op)
+
+
+def _waits_for_indices(op: FusionOp) -> bool:
+    """Return whether a fusion looks elements up behind a function such as `sin`: two kernels, each unrolled, are faster."""
+    kinds = [type(inner) for inner in op.body.block.ops if isinstance(inner, PtirOp)]
+    first = next((k for k, kind in enumerate(kinds) if costs.instructions(kind) > costs.LONG), len(kinds))
+    return any(kind in LOOKUPS for kind in kinds[first:])
 
 
 def _is_one_kernel(op: FusionOp, host: TargetInfo) -> bool:

@@ -205,12 +205,28 @@ def schedule_of(host: TargetInfo, group: Group) -> NestSchedule:
     return plain if axes is None else CrossedSchedule(host, group, *axes)
 
 
+def crossed_inputs(host: TargetInfo, group: Group) -> list[int]:
+    """Return the large operands of a group that looks elements up, by number, that lie across its results: no squares there."""
+    if not any(v.lookups for v in group.views):
+        return []
+    plain = NestSchedule(host, group)
+    if (found := _axes_across(plain)) is None:
+        return []
+    along, across = (plain.axes[i].strides for i in found)
+    crossed = [k for k in _in_memory(group) if along[k] not in (0, 1) and across[k] == 1]
+    inputs = list(group.inputs.values())
+    return [k for k in crossed if inputs[k].count * inputs[k].dtype.size > host.l1_bytes]
+
+
 def _crossed_axes(plain: NestSchedule) -> tuple[int, int] | None:
+    """Return the axes of squares, if the schedule of a group is by squares."""
+    return None if any(v.lookups for v in plain.group.views) else _axes_across(plain)
+
+
+def _axes_across(plain: NestSchedule) -> tuple[int, int] | None:
     """Return the axis of the results' lanes and that along which operands lie that are strided there, if there are both."""
     group = plain.group
-    if group.reductions or group.partial is not None or any(v.lookups for v in group.views):
-        return None
-    if any(axis.extent == 0 for axis in plain.axes):
+    if group.reductions or group.partial is not None or any(axis.extent == 0 for axis in plain.axes):
         return None
     count, width = len(group.inputs), min(plain.width, WIDEST)
     places = [i for i, axis in enumerate(plain.axes) if axis.extent >= width > 1]
@@ -225,5 +241,6 @@ def _crossed_axes(plain: NestSchedule) -> tuple[int, int] | None:
 
 
 def _in_memory(group: Group) -> list[int]:
-    """Return the numbers of the operands that are in memory, in a dtype whose elements can be transposed in registers."""
-    return [k for k, v in enumerate(group.inputs.values()) if isinstance(v.base, Buffer) and v.dtype.size <= 8]
+    """Return the numbers of the operands in memory, none looked up, in a dtype whose elements can be transposed in registers."""
+    views = enumerate(group.inputs.values())
+    return [k for k, v in views if isinstance(v.base, Buffer) and not v.lookups and v.dtype.size <= 8]

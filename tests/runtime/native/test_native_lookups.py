@@ -221,6 +221,36 @@ def test_a_search_in_a_loop() -> None:
     assert len(run.explain()) == 2
 
 
+def kernels(types: str, body: Callable[..., Any]) -> list[str]:
+    return mind_runtime.compile(program(types, body), target="native").explain()[1:]
+
+
+def test_a_function_is_not_computed_between_indices_and_loads() -> None:
+    def body(x: Any, i: Any) -> Any:
+        return ptir.AbsOp(ptir.TakeOp(x, ptir.CastOp(ptir.SinOp(i), dtype=SI32)))
+
+    assert len(kernels("f32[64] f32[64,64]", body)) == 2
+    assert len(kernels("f32[64] si32[64,64]", lambda x, i: ptir.SinOp(ptir.TakeOp(x, ptir.AbsOp(i))))) == 1
+
+
+@pytest.mark.parametrize("isa", RUNNABLE)
+def test_large_operands_across_the_results_are_transposed_first(isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each line of memory would be read once for each of its elements."""
+    monkeypatch.setenv(ISA_VARIABLE, isa)
+
+    def body(x: Any, i: Any, y: Any) -> Any:
+        where = ptir.AbsOp(ptir.TransposeOp(i, perm=(1, 0)))
+        return ptir.AddOp(ptir.TakeOp(x, where), ptir.TransposeOp(y, perm=(1, 0)))
+
+    for rows, columns, copies in ((130, 140, 2), (24, 20, 0)):
+        types = f"si32[64] si32[{rows},{columns}] si32[{rows},{columns}]"
+        assert len(kernels(types, body)) == 1 + copies
+        rng = np.random.default_rng(0)
+        x, i, y = (rng.integers(-63, 64, s, np.int32) for s in ((64,), (rows, columns), (rows, columns)))
+        run = mind_runtime.compile(program(types, body), target="native")
+        assert np.array_equal(run(x, i, y), x[abs(i.T)] + y.T)
+
+
 class Drawn:
     """A random program dense in lookups, on values of a few shapes; its elementwise ops are exact."""
 
