@@ -42,7 +42,8 @@ FUSIBLE: dict[type[Operation], str] = {
 
 TARGETED: dict[type[Operation], str] = {
     **dict.fromkeys((TransposeOp, SliceOp, StridedSliceOp, ReverseOp, PadOp, ConcatOp, TileOp, ExtractPatchesOp), "map"),
-    **dict.fromkeys((TakeOp, GatherOp, GatherWindowsOp, DynamicSliceOp, DynamicUpdateSliceOp), "map"),
+    **dict.fromkeys((TakeOp, GatherOp, DynamicSliceOp, DynamicUpdateSliceOp), "map"),
+    GatherWindowsOp: "lookup",
     ComplexOp: "join",
     ArgMaxOp: "reduction",
     **dict.fromkeys((CumulativeSumOp, CumulativeOp, ScatterAddOp, ScatterReduceOp, SegmentReduceOp, ReduceWindowOp), "whole"),

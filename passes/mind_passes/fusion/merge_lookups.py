@@ -59,7 +59,7 @@ def _has_lookup(op: PtirOp) -> bool:
 
 @dataclass(frozen=True)
 class PtirMergeLookupsPass(ModulePass):
-    """Merge lookups at computed indices with the fusions that compute these, and with those that read the elements."""
+    """Merge lookups with the fusions that compute their indices, and with those that read what they find."""
 
     name = "mind-ptir-merge-lookups"
 

@@ -61,7 +61,7 @@ def _dense(cells: int) -> tuple[tuple[int, ...], ...]:
 
 
 def _images(cells: int) -> tuple[tuple[int, ...], ...]:
-    return (cells // (SIDE * SIDE * 8), SIDE, SIDE, 4), (3, 3, 4, 8), (3, 3, 8, 8)
+    return (cells // (SIDE * SIDE * 8), SIDE, SIDE, 8), (3, 3, 8, 8), (3, 3, 8, 8)
 
 
 LOSSES: dict[str, tuple[Callable[..., Any], Callable[[int], tuple[tuple[int, ...], ...]], int]] = {
