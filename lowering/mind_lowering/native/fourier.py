@@ -7,20 +7,18 @@ imaginary parts; one of an odd number as complex numbers with imaginary parts 0.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from math import log2, prod
 
 from mind_dialect.ptir.types import PtirDType
 
 from .failures import Sites
-from .fourier_passes import FourierPasses, Parts
+from .fourier_passes import FourierPasses, FourierStep, Parts
 from .fourier_tables import padded_length
 from .ir import Function
-from .kernel_text import argument, index_of, unflattened
+from .kernel_text import argument, unflattened
 from .lanes import Lanes
-from .memory import Access, buffers_of
-from .steps import NativeStep
 from .target_info import TargetInfo
 from .views import View, form
 
@@ -31,7 +29,7 @@ RATE = 6.0
 
 
 @dataclass
-class FourierTransform(NativeStep):
+class FourierTransform(FourierStep):
     """The transform `kind` of lines of `x`, along its last axis, stored in a dense `out`; `factors` are those of `factors_of`."""
 
     name: str
@@ -43,13 +41,6 @@ class FourierTransform(NativeStep):
     """Complex numbers that are transformed: half those of a real line of even length."""
     width: int
     """Lanes."""
-
-    @property
-    def addresses(self) -> Sequence[View]:
-        return [self.x, self.factors, self.out]
-
-    def access(self) -> Access:
-        return Access(buffers_of([self.x, self.factors]), buffers_of([self.out]))
 
     @property
     def flops(self) -> int:
@@ -86,11 +77,8 @@ def emit_fourier(f: Function, host: TargetInfo, step: FourierTransform, sites: S
     lines = step.out.shape[:-1]
     body = _Line(f, host, step)
 
-    def unit(u: str, /, *values: str) -> None:
-        at = unflattened(f, u, list(lines))
-        body.emit(*(index_of(f, View(v.base, v.dtype, lines, v.strides[:-1]), at) for v in (step.x, step.out)))
-
-    f.loop("%begin", "%end", 1, unit, hint="line")
+    for u in f.each("%begin", "%end", hint="line"):
+        body.emit(*step.elements(f, unflattened(f, u, list(lines))))
     f.ret("0")
     return prod(lines)
 

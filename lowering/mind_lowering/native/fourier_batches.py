@@ -6,19 +6,17 @@ Numbers are copied one by one, by unrolled code for a line. Real lines are trans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from math import log2
 
 from .failures import Sites
 from .fourier import RATE
-from .fourier_passes import FourierPasses, Parts
+from .fourier_passes import FourierPasses, FourierStep, Parts
 from .fourier_tables import PRIMES, padded_length
 from .ir import Function
 from .kernel_text import argument
 from .lanes import register
-from .memory import Access, buffers_of
-from .steps import NativeStep
 from .target_info import TargetInfo
 from .views import View, form
 
@@ -29,7 +27,7 @@ FULL = 16
 
 
 @dataclass
-class FourierBatch(NativeStep):
+class FourierBatch(FourierStep):
     """The transform `kind` of each line of a dense `x` along its last axis, stored in a dense `out`."""
 
     name: str
@@ -39,13 +37,6 @@ class FourierBatch(NativeStep):
     out: View
     width: int
     """Lanes."""
-
-    @property
-    def addresses(self) -> Sequence[View]:
-        return [self.x, self.factors, self.out]
-
-    def access(self) -> Access:
-        return Access(buffers_of([self.x, self.factors]), buffers_of([self.out]))
 
     @property
     def length(self) -> int:
@@ -77,10 +68,8 @@ def emit_batch(f: Function, host: TargetInfo, step: FourierBatch, sites: Sites) 
     """Emit the loop over groups of lines; return their number."""
     body = _Batch(f, host, step)
 
-    def unit(u: str, /, *values: str) -> None:
+    for u in f.each("%begin", "%end", hint="lines"):
         body.emit(u)
-
-    f.loop("%begin", "%end", 1, unit, hint="lines")
     f.ret("0")
     return -(-step.lines // step.width)
 
@@ -134,11 +123,8 @@ class _Batch(FourierPasses):
 
     def _rows(self, count: int, body: Callable[[str], None]) -> None:
         """Emit `body` for the index of each row on the stack."""
-
-        def row(i: str, /, *values: str) -> None:
+        for i in self.f.each("0", str(count * self.step.width), self.step.width, hint="row"):
             body(i)
-
-        self.f.loop("0", str(count * self.step.width), self.step.width, row, hint="row")
 
     def _copy(self, stack: str, lines: tuple[str, str], count: str, extent: int, *, back: bool) -> None:
         """Emit a copy of `count` lines of `extent` numbers, `(address, first line)`, to the columns of `stack`, or `back`."""
@@ -146,8 +132,7 @@ class _Batch(FourierPasses):
         view = self.step.out if back else self.step.x
         type = register(self.real) if view.dtype is self.real else f"<2 x {self.type}>"
         align = self.real.size
-
-        def line(lane: str, /, *values: str) -> None:
+        for lane in f.each("0", count, hint="lane"):
             start = f.address(type, base, f.mul(f.add(first, lane), extent))
             column = f.address(type, stack, lane)
             for j in range(extent):
@@ -155,5 +140,3 @@ class _Batch(FourierPasses):
                 source, target = reversed(ends) if back else ends
                 value = f.op(f"load {type}, ptr {source}, align {align}", "number")
                 f.do(f"store {type} {value}, ptr {target}, align {align}")
-
-        f.loop("0", count, 1, line, hint="lane")

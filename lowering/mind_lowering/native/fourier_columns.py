@@ -19,13 +19,11 @@ from mind_dialect.ptir.types import PtirDType
 
 from .failures import Sites
 from .fourier import RATE, SCRATCH
-from .fourier_passes import FourierPasses, Parts, exchanged
+from .fourier_passes import FourierPasses, FourierStep, Parts, exchanged
 from .fourier_tables import PRIMES, column_factors, padded_length, roots, split_roots
 from .ir import Function
-from .kernel_text import argument, index_of, unflattened
+from .kernel_text import argument, unflattened
 from .lanes import Lanes
-from .memory import Access, buffers_of
-from .steps import NativeStep
 from .target_info import LINE, TargetInfo
 from .transposes import transposed
 from .views import View, form
@@ -35,7 +33,7 @@ FEWEST = 4
 
 
 @dataclass
-class FourierColumns(NativeStep):
+class FourierColumns(FourierStep):
     """
     The transform `kind` of each column of the matrices `x`, stored in `out`; rows of both are contiguous.
 
@@ -51,13 +49,6 @@ class FourierColumns(NativeStep):
     width: int
     """Lanes."""
     begins: bool = False
-
-    @property
-    def addresses(self) -> Sequence[View]:
-        return [self.x, self.factors, self.out]
-
-    def access(self) -> Access:
-        return Access(buffers_of([self.x, self.factors]), buffers_of([self.out]))
 
     @property
     def length(self) -> int:
@@ -149,11 +140,9 @@ def emit_columns(f: Function, host: TargetInfo, step: FourierColumns, sites: Sit
     """Emit the loop over blocks of columns; return their number."""
     body, batch = _ColumnTransforms(f, host, step), step.x.shape[:-2]
 
-    def unit(u: str, /, *values: str) -> None:
+    for u in f.each("%begin", "%end", hint="block"):
         *at, block = unflattened(f, u, [*batch, step.blocks])
-        body.emit(block, *(index_of(f, View(v.base, v.dtype, batch, v.strides[:-2]), at) for v in (step.x, step.out)))
-
-    f.loop("%begin", "%end", 1, unit, hint="block")
+        body.emit(block, *step.elements(f, at))
     f.ret("0")
     return prod(batch) * step.blocks
 
@@ -199,22 +188,15 @@ class _ColumnTransforms(FourierPasses):
         def start(j: str) -> str:
             return f.address(self.type, base, f.mul(j, parts * view.strides[-2]))
 
-        def row(j: str, /, *values: str) -> None:
-            body(f.mul(j, step.width), start(j), self.wide)
-
-        def single(j: str, /, *values: str) -> None:
-            at = start(j)
-
-            def some(lane: str, /, *values: str) -> None:
-                body(f.add(f.mul(j, step.width), lane), f.address(self.type, at, f.mul(lane, parts)), self.one)
-
-            f.loop("0", str(self.rest), 1, some, hint="lane")
-
         def full() -> None:
-            f.loop("0", str(step.length), 1, row, hint="row")
+            for j in f.each("0", str(step.length), hint="row"):
+                body(f.mul(j, step.width), start(j), self.wide)
 
         def part() -> None:
-            f.loop("0", str(step.length), 1, single, hint="row")
+            for j in f.each("0", str(step.length), hint="row"):
+                at = start(j)
+                for lane in f.each("0", str(self.rest), hint="lane"):
+                    body(f.add(f.mul(j, step.width), lane), f.address(self.type, at, f.mul(lane, parts)), self.one)
 
         if self.rest:
             f.choose(f.op(f"icmp slt i64 {block}, {step.blocks - 1}", "full"), full, part)

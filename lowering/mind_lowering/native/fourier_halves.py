@@ -6,17 +6,15 @@ The kernels of shorter lines contain it (`fourier.py`).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
 from math import prod
 
 from .failures import Sites
-from .fourier_passes import ComplexLanes, Parts
+from .fourier_passes import ComplexLanes, FourierStep, Parts
 from .ir import Function
-from .kernel_text import argument, index_of, unflattened
-from .memory import Access, buffers_of
-from .steps import NativeStep
+from .kernel_text import argument, unflattened
 from .target_info import TargetInfo
 from .views import View, form
 
@@ -25,7 +23,7 @@ CHUNK = 1 << 12
 
 
 @dataclass
-class FourierHalves(NativeStep):
+class FourierHalves(FourierStep):
     """
     The transforms of lines of `2 n` real numbers, `n + 1` complex numbers each, from those of their `n` pairs of neighbours.
 
@@ -39,13 +37,6 @@ class FourierHalves(NativeStep):
     width: int
     """Lanes."""
     inverse: bool
-
-    @property
-    def addresses(self) -> Sequence[View]:
-        return [self.x, self.factors, self.out]
-
-    def access(self) -> Access:
-        return Access(buffers_of([self.x, self.factors]), buffers_of([self.out]))
 
     @property
     def length(self) -> int:
@@ -69,11 +60,9 @@ def emit_halves(f: Function, host: TargetInfo, step: FourierHalves, sites: Sites
     """Emit the loop over parts of lines; return their number."""
     body, batch = _Halves(f, host, step), step.x.shape[:-1]
 
-    def unit(u: str, /, *values: str) -> None:
+    for u in f.each("%begin", "%end", hint="chunk"):
         *at, chunk = unflattened(f, u, [*batch, step.chunks])
-        body.emit(chunk, *(index_of(f, View(v.base, v.dtype, batch, v.strides[:-1]), at) for v in (step.x, step.out)))
-
-    f.loop("%begin", "%end", 1, unit, hint="chunk")
+        body.emit(chunk, *step.elements(f, at))
     f.ret("0")
     return prod(batch) * step.chunks
 
@@ -90,18 +79,15 @@ class _Halves(ComplexLanes):
         """Emit a chunk of the line at element `x` of the operand into the line at element `out` of the result."""
         f, n, width = self.f, self.n, self.wide.width
         x, out = self.address(self.x, x), self.address(self.out, out)
-
-        def some(k: str, /, *values: str) -> None:
-            k = f.least(k, str(n - width))
+        first = f.add(f.mul(chunk, CHUNK), "1")
+        for i in f.each(first, f.least(f.add(first, str(CHUNK)), str(n)), width, hint="k"):
+            k = f.least(i, str(n - width))
             a = self.load_interleaved(self.address(x, k), self.wide)
             b = self.load_interleaved(self.address(x, f.op(f"sub nsw i64 {n - width + 1}, {k}", "other")), self.wide)
             b = self.reversed(b) if width > 1 else b
             root = self.root(self.factors, n + 1, k, self.wide)
             value = self.from_halves(a, b, root, self.wide, inverse=self.step.inverse)
             self.store_interleaved(self.address(out, k), value, self.wide)
-
-        first = f.add(f.mul(chunk, CHUNK), "1")
-        f.loop(first, f.least(f.add(first, str(CHUNK)), str(n)), width, some, hint="k")
         f.when(f.op(f"icmp eq i64 {chunk}, 0", "first"), partial(self._ends, x, out))
 
     def _ends(self, x: str, out: str) -> None:

@@ -8,6 +8,7 @@ are separate arrays. The inverse is the transform with the parts exchanged, befo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -16,9 +17,12 @@ from mind_dialect.ptir.types import PtirDType
 
 from .fourier_tables import PRIMES, padded_length, passes, roots, split_size
 from .ir import Function
-from .kernel_text import multiply_add
+from .kernel_text import index_of, multiply_add
 from .lanes import Lanes, register
+from .memory import Access, buffers_of
+from .steps import NativeStep
 from .target_info import TargetInfo
+from .views import View
 
 Parts = tuple[str, str]
 """Addresses of the real and imaginary parts of complex numbers, or their values in registers."""
@@ -27,6 +31,25 @@ Parts = tuple[str, str]
 def exchanged(parts: Parts, holds: bool = True) -> Parts:
     """Return the parts in the opposite order if a condition holds, else as they are."""
     return (parts[1], parts[0]) if holds else parts
+
+
+class FourierStep(NativeStep):
+    """A step that computes `out` of `x` and a table of factors."""
+
+    x: View
+    factors: View
+    out: View
+
+    @property
+    def addresses(self) -> Sequence[View]:
+        return [self.x, self.factors, self.out]
+
+    def access(self) -> Access:
+        return Access(buffers_of([self.x, self.factors]), buffers_of([self.out]))
+
+    def elements(self, f: Function, at: Sequence[str]) -> list[str]:
+        """Return the indices of the first elements of the operand and of the result at indices along their outer axes."""
+        return [index_of(f, replace(v, shape=v.shape[: len(at)], strides=v.strides[: len(at)]), at) for v in (self.x, self.out)]
 
 
 class ComplexLanes:
@@ -92,10 +115,8 @@ class ComplexLanes:
     def overlapping(self, body: Callable[[str], None], count: int, step: int, hint: str = "i") -> None:
         """Emit `body` for each `step`-th index below `count`; the last step ends at `count`, and may overlap the one before."""
 
-        def some(i: str, /, *values: str) -> None:
+        for i in self.f.each("0", str(count), step, hint=hint):
             body(self.f.least(i, str(count - step)) if count % step else i)
-
-        self.f.loop("0", str(count), step, some, hint=hint)
 
     def divided(self, value: Parts, by: int, lanes: Lanes) -> Parts:
         """Return numbers divided by a length; as they are for 1."""
@@ -217,15 +238,13 @@ class FourierPasses(ComplexLanes):
         def some(i: str, lanes: Lanes) -> None:
             self.store(target, i, self.times(self.load(source, i, lanes), self.load(factors, i, lanes), lanes), lanes)
 
-        def row(i: str, /, *values: str) -> None:
+        if self.together == 1:
+            self.each(some, count)
+            return
+        for i in self.f.each("0", str(count), hint="row"):
             re, im = (self.wide.load(self.real, part, i, 0) for part in factors)
             at = self.f.mul(i, self.together)
             self.store(target, at, self.times(self.load(source, at), (re, im)))
-
-        if self.together == 1:
-            self.each(some, count)
-        else:
-            self.f.loop("0", str(count), 1, row, hint="row")
 
     def _clear(self, target: Parts) -> None:
         """Store zeros behind the numbers of the lines, up to the padded length."""
@@ -304,7 +323,7 @@ class FourierPasses(ComplexLanes):
         f, groups = self.f, self.n // radix // done
         powers = self._powers(radix, groups, groups)
 
-        def group(p: str, /, *values: str) -> None:
+        def group(p: str) -> None:
             factors: list[Parts] = []
             for w in powers:
                 re, im = (self.wide.load(self.real, part, p, 0) for part in w)
@@ -317,7 +336,8 @@ class FourierPasses(ComplexLanes):
 
             self.overlapping(some, done, self.wide.width, "q")
 
-        f.loop("0", str(groups), 1, group, hint="p")
+        for p in f.each("0", str(groups), hint="p"):
+            group(p)
 
     def _short(self, source: Parts, target: Parts, radix: int, done: int) -> None:
         """Emit a pass over interleaved transforms that are less than a vector: a vector holds as many whole groups as fit."""
