@@ -16,7 +16,7 @@ import pytest
 import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.ptir.types import BF16, F16, F32, F64, PtirDType
-from mind_lowering.native.host import ISA_VARIABLE
+from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE
 from mind_lowering.ptir_kernels.formats import array_dtype
 from native_checks import computed_here
 from native_text import load_backwards
@@ -113,6 +113,14 @@ def check(form: Form, dtype: PtirDType = F32) -> None:
     bound = (np.prod(w.shape[:-1]) * eps + (2.0**-8 if dtype is BF16 else 2.0**-11 if dtype is F16 else 0)) * size
     assert found.shape == expected.shape
     assert np.all(abs(found.astype(wide) - expected) <= bound)
+
+
+def check_on(isa: str, form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compare results on a machine that this one can be taken for, without and with checks of every place that is touched."""
+    monkeypatch.setenv(ISA_VARIABLE, isa)
+    check(form)
+    monkeypatch.setenv(CHECKS_VARIABLE, "1")
+    check(form)
 
 
 def check_sharing(form: Form, isa: str, monkeypatch: pytest.MonkeyPatch) -> int:

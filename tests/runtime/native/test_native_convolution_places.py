@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import mind_runtime
-from convolution_forms import Form, check, defined, module_of
+from convolution_forms import Form, check, check_on, defined, module_of
 from machines import RUNNABLE
 from mind_dialect import ptir
 from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, UI8, PtirDType
@@ -46,10 +46,7 @@ def kernels(module: Any) -> str:
 @MACHINES
 def test_forms(form: Form, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the definition, with checks of every place that is touched."""
-    monkeypatch.setenv(ISA_VARIABLE, isa)
-    check(form)
-    monkeypatch.setenv(CHECKS_VARIABLE, "1")
-    check(form)
+    check_on(isa, form, monkeypatch)
 
 
 @pytest.mark.parametrize("dtype", [F64, F16, BF16, SI8, UI8, SI32], ids=str)

@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import mind_runtime
-from convolution_forms import Form, arrays, check, check_sharing, defined, module_of, run
+from convolution_forms import Form, arrays, check, check_on, check_sharing, defined, module_of, run
 from machines import RUNNABLE
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr
@@ -78,10 +78,7 @@ ALL_FORMS = pytest.mark.parametrize("form", FORMS, ids=lambda f: f"{f.image} {f.
 @MACHINES
 def test_forms(form: Form, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On every machine that this one can be taken for, with checks of every place that is touched."""
-    monkeypatch.setenv(ISA_VARIABLE, isa)
-    check(form)
-    monkeypatch.setenv(CHECKS_VARIABLE, "1")
-    check(form)
+    check_on(isa, form, monkeypatch)
 
 
 @pytest.mark.parametrize("dtype", [F64, F16, BF16, SI8, UI8, UI16, SI32], ids=str)
