@@ -46,7 +46,8 @@ from .fourier_columns import FourierColumns, emit_columns
 from .fourier_halves import FourierHalves, emit_halves
 from .groups import Group
 from .ir import Function, LlvmModule, identifier, symbol
-from .kernel_steps import Draw, IndexCheck, PrivateScatter, Scan, Scatter, Sort
+from .kernel_steps import Draw, IndexCheck, LaneSort, PrivateScatter, Scan, Scatter, Sort
+from .lane_sorts import emit_lane_sort
 from .loop_results import MOST_CALLS
 from .lowered import Entry, Foreign, Native, Note, Packing, Reading
 from .matrices import Factorization, emit_factorization
@@ -151,6 +152,7 @@ EMIT: dict[type[NativeStep], Emit] = {
     ConvolutionStep: _emit_convolution,
     AttentionStep: emit_attention,
     Sort: emit_sort,
+    LaneSort: emit_lane_sort,
     Factorization: emit_factorization,
     FourierTransform: emit_fourier,
     FourierBatch: emit_batch,

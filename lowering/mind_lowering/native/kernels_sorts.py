@@ -9,7 +9,8 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import UI8
 
 from .demanded import shape_of
-from .kernel_steps import Sort, room_of, units_of
+from .kernel_steps import LaneSort, Sort
+from .lane_order import lane_order
 from .patterns import Builder, row
 from .reasons import unsupported
 from .target_info import TargetInfo
@@ -50,8 +51,13 @@ def _ordered(build: Builder, op: PtirOp, best: SSAValue, places: SSAValue | None
     found: View | None = None if places is None else build.target(places)
     if values.count:
         name = best.name_hint or op.OPCODE
-        room = build.buffer(Use.ARENA, UI8, units_of(view, axis) * room_of(view, axis), f"{name}.room")
-        build.add(Sort(name, view, axis, descending, values, found, room))
+        lanes = LaneSort(name, view, axis, descending, values, found)
+        if lane_order(lanes, build.host) is not None:
+            build.add(lanes)
+            return
+        step = Sort(name, view, axis, descending, values, found)
+        step.room = build.buffer(Use.ARENA, UI8, step.units * step.room_of_unit, f"{name}.room")
+        build.add(step)
 
 
 SORTS = (row("sort", ptir.SortOp, _sort, _why_not_ordered), row("sort", ptir.TopKOp, _top_k, _why_not_ordered))

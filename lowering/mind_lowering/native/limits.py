@@ -22,7 +22,7 @@ from .fourier_batches import FourierBatch
 from .fourier_columns import FourierColumns
 from .fourier_halves import FourierHalves
 from .groups import Group
-from .kernel_steps import Draw, IndexCheck, PrivateScatter, Scan, Scatter, Sort
+from .kernel_steps import Draw, IndexCheck, LaneSort, PrivateScatter, Scan, Scatter, Sort
 from .matrices import Factorization
 from .products.kernels import BlockedStep, ProductStep
 from .rows.step import Layout, RowStep
@@ -131,6 +131,7 @@ LIMITS: Mapping[type[NativeStep], Row | str] = {
     FirstExtremes: "windows along an axis overlap",
     ExtremesGradient: "windows along an axis overlap",
     ConvolutionStep: "no axis of a convolution has a size of its own",
+    LaneSort: "its units of work have lines far apart",
     Sort: "its units of work have lines far apart",
     FourierTransform: "a line is a unit of work",
     FourierBatch: "some lines are a unit of work",

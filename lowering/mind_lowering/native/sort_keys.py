@@ -52,3 +52,36 @@ class Keys:
         if self.dtype is BF16:
             return lanes.convert("trunc", wide, "i16", lanes.binary("lshr", wide, key, lanes.number(wide, 16)))
         return key
+
+    def is_odd(self, lanes: Lanes, x: str) -> str:
+        """Return which elements, of floats, are not the only one of their key: zeros with a sign, NaN."""
+        type = register(self.dtype)
+        wide = "i64" if type == "double" else "i32"
+        bits = lanes.convert("bitcast", type, wide, x)
+        zero = lanes.compare("icmp eq", wide, bits, lanes.number(wide, -(1 << (int(wide[1:]) - 1))))
+        return lanes.binary("or", "i1", zero, lanes.compare("fcmp uno", type, x, x))
+
+    def element(self, lanes: Lanes, key: str) -> str:
+        """Elements of some keys: of zeros the one without a sign, of NaN any."""
+        dtype, type = self.dtype, self.type
+        ones, lowest = lanes.number(type, -1), lanes.number(type, -(1 << (self.bits - 1)))
+        key = lanes.binary("xor", type, key, ones) if self.descending else key
+        if dtype is I1:
+            return lanes.compare("icmp ne", type, key, lanes.number(type, 0))
+        if dtype.kind is not Kind.FLOAT:
+            return key if dtype.kind is Kind.UNSIGNED else lanes.binary("xor", type, key, lowest)
+        negative = lanes.compare("icmp sge", type, key, lanes.number(type, 0))
+        bits = lanes.binary("xor", type, key, lanes.select(negative, type, ones, lowest))
+        if dtype is BF16:
+            bits = lanes.binary("shl", "i32", lanes.convert("zext", type, "i32", bits), lanes.number("i32", 16))
+        return lanes.convert("bitcast", "i64" if type == "i64" else "i32", register(dtype), bits)
+
+    @property
+    def zero(self) -> int:
+        """The key of zeros of floats."""
+        return (1 << (self.bits - 1)) - self.descending
+
+    @property
+    def nan(self) -> int:
+        """The key of NaN."""
+        return 0 if self.descending else (1 << self.bits) - 1

@@ -10,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import prod
 
+from mind_dialect.ptir.types import Kind
+
+from .equal_keys import write_again
 from .failures import Failure, Sites
 from .ir import Function, suffix
-from .kernel_steps import Sort, parts_of, room_of, units_of
+from .kernel_steps import FEW, Sort
 from .kernel_text import PATIENCE, argument, fail_where, patient, patiently, unflattened
 from .lanes import Lanes, stored
 from .sort_keys import Keys
 from .target_info import TargetInfo
 from .views import View
 
-FEW = 48
-"""So many keys are inserted one by one."""
 BLOCKS = (64, 32, 16, 8, 4)
 """The best of many are looked for in blocks of so many elements, the first of which there are enough."""
 _DIGITS = 256
@@ -42,21 +43,21 @@ class _Lines:
         self.one = Lanes(f, host, 1)
         self.n, self.count = step.source.shape[step.axis], step.values.shape[step.axis]
         self.passes = self.keys.bits // 8
-        self.pairs: list[tuple[str, str]] = []
-        """Two arrays of keys, and of where they came from."""
+        self.pairs: list[list[str]] = []
+        """Two arrays of keys, each with one of where they came from unless keys are moved alone."""
         self.outer = [a for a in range(len(step.source.shape)) if a != step.axis]
 
     def emit(self) -> int:
         f, step = self.f, self.step
-        bases = [argument(f, i, name) for i, name in enumerate(("x", "values", "room"))]
-        places = argument(f, 3, "places") if step.places is not None else ""
+        names = ["x", "values", *([] if step.places is None else ["places"]), "room"]
+        bases = {name: argument(f, i, name) for i, name in enumerate(names)}
         extents = [step.source.shape[a] for a in self.outer]
-        lines, units = prod(extents), units_of(step.source, step.axis)
-        room = f.address("i8", bases[2], f.mul("%begin", room_of(step.source, step.axis)), "room")
-        keys, origins = parts_of(step.source, step.axis)
+        lines, units, (keys, origins) = prod(extents), step.units, step.parts
+        room = f.address("i8", bases["room"], f.mul("%begin", step.room_of_unit), "room")
         for i in (0, 1):
             at = i * (keys + origins)
-            self.pairs.append((f.address("i8", room, str(at), "keys"), f.address("i8", room, str(at + keys), "from")))
+            places = [f.address("i8", room, str(at + keys), "from")] if origins else []
+            self.pairs.append([f.address("i8", room, str(at), "keys"), *places])
         self.counts = f.op(f"alloca [{self.passes * _DIGITS} x i32], align 64", "counts")
 
         def line(u: str) -> None:
@@ -68,15 +69,18 @@ class _Lines:
                     index = f.add(index, f.mul(i, view.strides[a]))
                 return index
 
-            source = f.address(stored(step.source.dtype), bases[0], start(step.source))
+            source = f.address(stored(step.source.dtype), bases["x"], start(step.source))
+            to_values = f.address(stored(step.source.dtype), bases["values"], start(step.values))
+            if step.keys_alone:
+                self.sort_keys(source, to_values)
+                return
             if 4 * self.count <= self.n and self.n > FEW:
                 left = self.sifted(source)
             else:
                 self.make(source)
                 left = str(self.n)
-            origins = self.inserted() if self.n <= FEW else self.by_bytes(left)
-            to_values = f.address(stored(step.source.dtype), bases[1], start(step.values))
-            to = "" if step.places is None else f.address(stored(step.places.dtype), places, start(step.places))
+            _, origins = self.inserted() if self.n <= FEW else self.by_bytes(left)
+            to = "" if step.places is None else f.address(stored(step.places.dtype), bases["places"], start(step.places))
             self.write(origins, source, to_values, to)
 
         # Lines are dealt out in runs: units are few, for each has memory of its own.
@@ -198,7 +202,7 @@ class _Lines:
         (limit,) = f.loop("0", str(self.keys.bits), 1, bit, [(type, "0")], "bit")
         return limit
 
-    def inserted(self) -> str:
+    def inserted(self) -> list[str]:
         """Each key moved before those that are greater."""
         f, type, (keys, origins) = self.f, self.keys.type, self.pairs[0]
         for i in f.each("1", str(self.n)):
@@ -220,10 +224,10 @@ class _Lines:
             f.start(done)
             self.store(type, key, keys, j)
             self.store("i32", origin, origins, j)
-        return origins
+        return self.pairs[0]
 
-    def by_bytes(self, left: str) -> str:
-        """Stably by each byte in iteration, unless all keys share it."""
+    def by_bytes(self, left: str) -> list[str]:
+        """Stably by each byte in iteration, unless all keys share it; return which arrays have them in order."""
         f, type = self.f, self.keys.type
         self.cleared(self.passes)
         for i in self.long(left):
@@ -237,16 +241,16 @@ class _Lines:
             differ = f.op(f"zext i1 {f.op(f'icmp ne i64 {share}, {left}')} to i64", "differ")
 
             def once(_: str, /, *values: str, place: int = place) -> list[str]:
-                self.dealt(left, place, values)
-                return [*values[2:], *values[:2]]
+                half = len(values) // 2
+                self.dealt(left, place, values[:half], values[half:])
+                return [*values[half:], *values[:half]]
 
             now = f.loop("0", differ, 1, once, [("ptr", p) for p in now], "pass")
-        return now[1]
+        return now[: len(now) // 2]
 
-    def dealt(self, left: str, place: int, pointers: Sequence[str]) -> None:
-        """Keys and places from the first two arrays to the others, by one byte."""
-        f, type = self.f, self.keys.type
-        keys, origins, to_keys, to_origins = pointers
+    def dealt(self, left: str, place: int, source: Sequence[str], target: Sequence[str]) -> None:
+        """Keys, and places if there are any, from some arrays to others, by one byte."""
+        f, types = self.f, (self.keys.type, "i32")
         counts = f.address("i32", self.counts, str(place * _DIGITS))
 
         def start(d: str, /, *values: str) -> list[str]:
@@ -256,14 +260,32 @@ class _Lines:
 
         f.loop("0", str(_DIGITS), 1, start, [("i32", "0")], "d")
         for i in self.long(left):
-            key, origin = self.load(type, keys, i), self.load("i32", origins, i)
-            digit = self.digit(key, place)
+            found = [self.load(type, array, i) for type, array in zip(types, source, strict=False)]
+            digit = self.digit(found[0], place)
             slot = self.load("i32", counts, digit)
             self.store("i32", f.op(f"add i32 {slot}, 1"), counts, digit)
             to = f.op(f"zext i32 {slot} to i64", "to")
             self.inside(to, str(self.n))
-            self.store(type, key, to_keys, to)
-            self.store("i32", origin, to_origins, to)
+            for type, x, array in zip(types, found, target, strict=False):
+                self.store(type, x, array, to)
+
+    def sort_keys(self, source: str, values: str) -> None:
+        """Sort keys without places, and write the elements that they stand for."""
+        f, view = self.f, self.step.values
+
+        def make(i: str, /, *odd: str) -> list[str]:
+            x = self.one.load(view.dtype, source, f.mul(i, self.step.source.strides[self.step.axis]), 0)
+            self.store(self.keys.type, self.keys.of(self.one, x), self.pairs[0][0], i)
+            return [self.one.binary("or", "i1", bit, self.keys.is_odd(self.one, x)) for bit in odd]
+
+        is_float = view.dtype.kind is Kind.FLOAT
+        odd = patient(f, "0", str(self.n), make, [("i1", "false")] if is_float else [])
+        (keys,) = self.by_bytes(str(self.n))
+        for i in patiently(f, "0", str(self.n)):
+            x = self.keys.element(self.one, self.load(self.keys.type, keys, i))
+            self.one.store(view.dtype, x, values, f.mul(i, view.strides[self.step.axis]), 0)
+        for bit in odd:
+            f.when(bit, lambda: write_again(f, self.host, self.step, self.sites, [source, values]))
 
     def write(self, origins: str, source: str, to_values: str, to_places: str) -> None:
         """The elements in their order, as they lie in memory, and where they came from."""

@@ -79,6 +79,9 @@ PROGRAMS: dict[str, tuple[str, Callable[..., Any]]] = {
     "transforms": ("f32[2,20,33]", there_and_back(20, 33)),
     "transforms by chirps": ("f64[9,37]", there_and_back(37)),
     "a long transform": ("f32[40000]", there_and_back(40000)),
+    "lines in order": ("f32[19,20]", lambda x: ptir.SortOp(x, axis=1, descending=False)),
+    "long lines in order": ("f64[9,50]", lambda x: ptir.SortOp(x, axis=1, descending=True)),
+    "the best of lines": ("f32[9,50]", lambda x: ptir.TopKOp(x, axis=1, k=7, largest=True, indices_dtype="si32").results[1]),
     "a cast": ("f16[29]", lambda x: ptir.ExpOp(x)),
 }
 """Inputs and body by name; none of them leaves an op to NumPy."""

@@ -1,0 +1,339 @@
+"""
+Stable orders of many lines at once: each lane of a vector has a line of its own.
+
+The `i`-th vector holds the `i`-th key of each line. Vectors exchange minima and maxima, which takes no branch and is the same for
+all lines: blocks of them are sorted in registers, then merged by a bitonic network whose first step compares ends that mirror
+each other (Batcher, Sorting networks and their applications, 1968), so that every exchange has its minimum first and vectors
+behind the last one need not exist.
+
+Keys of one value are one element. Those that say where they came from have their place in the low bits: no two are equal, and
+the order is stable. Without places, equal keys differ at most in the sign of zero or in what a NaN holds: such lines, which are
+few, have their zeros and NaN written once more in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mind_dialect.ptir.types import Kind
+
+from .equal_keys import write_again
+from .failures import Sites
+from .ir import Function, symbol
+from .kernel_steps import LaneSort
+from .kernel_text import argument, unflattened
+from .lane_order import LaneOrder, lane_order
+from .lanes import Lanes, register, stored
+from .sort_keys import Keys
+from .target_info import TargetInfo
+from .transposes import transposed
+from .views import View
+
+LEAST_SQUARE = 4
+"""Smaller squares are not transposed: their elements are gathered one by one."""
+
+
+def emit_lane_sort(f: Function, host: TargetInfo, step: LaneSort, sites: Sites) -> int:
+    """Emit a sort of lines in lanes; how many units of work it has."""
+    order = lane_order(step, host)
+    assert order is not None, "the plan asked before it made the step"
+    _LaneSort(f, host, step, sites, order).emit()
+    f.ret("0")
+    return order.units
+
+
+class _LaneSort:
+    """The lines of some units of work."""
+
+    def __init__(self, f: Function, host: TargetInfo, step: LaneSort, sites: Sites, order: LaneOrder):
+        self.f, self.host, self.step, self.sites, self.order = f, host, step, sites, order
+        self.keys = Keys(step.source.dtype, step.descending)
+        self.lanes, self.one = Lanes(f, host, order.width), Lanes(f, host, 1)
+        self.n, self.count = step.source.shape[step.axis], step.values.shape[step.axis]
+        self.is_float = step.source.dtype.kind is Kind.FLOAT
+        self.room = ""
+
+    def emit(self) -> None:
+        f, order, step = self.f, self.order, self.step
+        bases = [argument(f, i, name) for i, name in zip(range(len(step.lines)), ("x", "values", "places"), strict=False)]
+        if not order.in_registers:
+            self.room = f.op(f"alloca [{order.vectors} x {self.lanes.of(order.type)}], align 64", "keys")
+        *outer, (lines, *_) = order.axes
+        for unit in f.each("%begin", "%end", hint="lines"):
+            *at, group = unflattened(f, unit, [*(axis[0] for axis in outer), order.groups])
+            line = f.least(f.mul(group, order.width), str(lines - order.width))  # the last ones may be sorted twice
+            starts: list[str] = []
+            for number, (view, base) in enumerate(zip(step.lines, bases, strict=True)):
+                index = f.mul(line, order.axes[-1][1 + number])
+                for i, axis in zip(at, outer, strict=True):
+                    index = f.add(index, f.mul(i, axis[1 + number]))
+                starts.append(f.address(stored(view.dtype), base, index))
+            self.lines(starts)
+
+    def lines(self, starts: Sequence[str]) -> None:
+        """The lines of a unit of work, which begin there in source, values and places."""
+        if self.order.in_registers:
+            columns, odd = [""] * self.n, self.lanes.number("i1", 0)
+            for first, size in self.squares(self.n):
+                columns[first : first + size], odd = self.loaded(starts[0], (str(first), size), odd)
+            columns = self.exchanged(columns, sorting(self.n))
+            for first, size in self.squares(self.count):
+                self.written(columns[first : first + size], starts, str(first))
+        else:
+            odd = self.filled(starts[0])
+            self.f.do(f"call void {symbol(self.network())}(ptr {self.room})")
+            size = self.square(self.count)
+            for i in self.f.each("0", str(self.count), size):
+                first = self.f.least(i, str(self.count - size)) if self.count % size else i
+                self.written([self.key(first, j) for j in range(size)], starts, first)
+        if self.is_float:
+            self.f.when(self.lanes.any(odd), lambda: self.again(starts))
+
+    # Keys
+
+    def key(self, first: str, j: int) -> str:
+        """A vector of keys."""
+        of = self.lanes.of(self.order.type)
+        return self.f.op(f"load {of}, ptr {self.f.address(of, self.room, self.f.add(first, str(j)))}, align {self.align}", "k")
+
+    @property
+    def align(self) -> int:
+        return min(64, self.order.width * self.order.bits // 8)
+
+    def keep(self, key: str, index: str) -> None:
+        of = self.lanes.of(self.order.type)
+        self.f.do(f"store {of} {key}, ptr {self.f.address(of, self.room, index)}, align {self.align}")
+
+    def square(self, count: int) -> int:
+        """Elements of a line that are read or written at once."""
+        return min(self.order.width, 1 << (count.bit_length() - 1))
+
+    def squares(self, count: int) -> Iterator[tuple[int, int]]:
+        """Return the first element and the number of what is read or written at once; the last ones may overlap."""
+        size = self.square(count)
+        yield from ((min(i, count - size), size) for i in range(0, count, size))
+
+    def filled(self, source: str) -> str:
+        """Put the keys of the lines in the room, the greatest behind them; return which lines have a NaN or a negative zero."""
+        f, lanes, size = self.f, self.lanes, self.square(self.n)
+
+        def some(i: str, /, *odd: str) -> list[str]:
+            first = f.least(i, str(self.n - size)) if self.n % size else i
+            columns, found = self.loaded(source, (first, size), odd[0])
+            for j, column in enumerate(columns):
+                self.keep(column, f.add(first, str(j)))
+            return [found]
+
+        (odd,) = f.loop("0", str(self.n), size, some, [(lanes.of("i1"), lanes.number("i1", 0))])
+        for i in range(self.n, self.order.vectors):
+            self.keep(lanes.number(self.order.type, (1 << (self.order.bits - 1)) - 1), str(i))
+        return odd
+
+    def loaded(self, source: str, part: tuple[str, int], odd: str) -> tuple[list[str], str]:
+        """Return keys of a part of the lines, given its first element and their number, and which lanes were odd or are."""
+        f, lanes, view, order = self.f, self.lanes, self.step.source, self.order
+        (first, size), along, stride = part, order.axes[-1][1], view.strides[self.step.axis]
+        if stride == 1 and along != 1 and size >= LEAST_SQUARE:
+            elements = self.turned_in(source, first, size)
+        else:
+            elements = [lanes.load(view.dtype, source, f.mul(f.add(first, str(j)), stride), along) for j in range(size)]
+        found: list[str] = []
+        for j, x in enumerate(elements):
+            key = lanes.convert("zext", self.keys.type, order.type, self.keys.of(lanes, x))
+            if order.place_bits:
+                place = lanes.splat("i64", f.add(first, str(j)))
+                place = lanes.convert("trunc", "i64", order.type, place)
+                key = lanes.binary("shl", order.type, key, lanes.number(order.type, order.place_bits))
+                key = lanes.binary("or", order.type, key, place)
+            found.append(lanes.binary("xor", order.type, key, self.lowest))
+            if self.is_float:
+                odd = lanes.binary("or", "i1", odd, self.keys.is_odd(lanes, x))
+        return found, odd
+
+    @property
+    def lowest(self) -> str:
+        """The bit that makes unsigned keys signed ones: on some machines those alone are compared in vectors."""
+        return self.lanes.number(self.order.type, -(1 << (self.order.bits - 1)))
+
+    # Squares
+
+    def turned_in(self, source: str, first: str, size: int) -> list[str]:
+        """Elements from `first` on of lines whose elements are neighbours, as one vector of each."""
+        f, view, width = self.f, self.step.source, self.order.width
+        small, type = self.lanes.narrowed(size), register(view.dtype)
+        parts: list[list[str]] = []
+        for line in range(0, width, size):
+            starts = [f.add(first, str((line + j) * self.order.axes[-1][1])) for j in range(size)]
+            parts.append(transposed(small, type, [small.load(view.dtype, source, start, 1) for start in starts]))
+        return [self.joined(type, [part[j] for part in parts]) for j in range(size)]
+
+    def joined(self, type: str, parts: Sequence[str]) -> str:
+        """Vectors one after another in one."""
+        found, width = list(parts), self.order.width // len(parts)
+        while len(found) > 1:
+            of, mask = self.lanes.narrowed(width).of(type), ", ".join(f"i32 {i}" for i in range(2 * width))
+            pairs = zip(found[::2], found[1::2], strict=True)
+            found = [self.f.op(f"shufflevector {of} {a}, {of} {b}, <{2 * width} x i32> <{mask}>") for a, b in pairs]
+            width *= 2
+        return found[0]
+
+    def turned_out(self, view: View, vectors: Sequence[str], target: str, first: str, number: int) -> None:
+        """Write vectors, one of each element from `first` on, to lines whose elements are neighbours."""
+        f, size, type = self.f, len(vectors), register(view.dtype)
+        small = self.lanes.narrowed(size)
+        for line in range(0, self.order.width, size):
+            mask = ", ".join(f"i32 {line + i}" for i in range(size))
+            of = self.lanes.of(type)
+            rows = [f.op(f"shufflevector {of} {v}, {of} poison, <{size} x i32> <{mask}>") for v in vectors]
+            for j, row in enumerate(transposed(small, type, rows)):
+                small.store(view.dtype, row, target, f.add(first, str((line + j) * self.order.axes[-1][number])), 1)
+
+    # Exchanges
+
+    def exchanged(self, columns: Sequence[str], pairs: Iterator[tuple[int, int]], lanes: Lanes | None = None) -> list[str]:
+        """Vectors of which some, by number, exchanged minima and maxima."""
+        found, lanes = list(columns), lanes or self.lanes
+        for a, b in pairs:
+            found[a], found[b] = (lanes.intrinsic(name, self.order.type, found[a], found[b]) for name in ("smin", "smax"))
+        return found
+
+    def network(self) -> str:
+        """Return the function that puts the keys in a room in order."""
+        order, module = self.order, self.f.module
+        name = f"lanes.sorted.{order.vectors}x{order.width}.{order.type}"
+        if name not in module.functions:
+            _Network(module.function(name, "void", [("ptr", "keys")]), self).emit()
+        return name
+
+    # Results
+
+    def written(self, columns: Sequence[str], starts: Sequence[str], first: str) -> None:
+        """Write vectors of keys, from the one of number `first` on, as elements and places."""
+        lanes, order, step = self.lanes, self.order, self.step
+        values: list[str] = []
+        places: list[str] = []
+        for column in columns:
+            key = lanes.binary("xor", order.type, column, self.lowest)
+            if step.places is not None:
+                low = lanes.binary("and", order.type, key, lanes.number(order.type, (1 << order.place_bits) - 1))
+                wide = int(register(step.places.dtype)[1:]) > order.bits
+                places.append(lanes.convert("zext" if wide else "trunc", order.type, register(step.places.dtype), low))
+                key = lanes.binary("lshr", order.type, key, lanes.number(order.type, order.place_bits))
+            values.append(self.keys.element(lanes, lanes.convert("trunc", order.type, self.keys.type, key)))
+        self.put(step.values, values, starts[1], first, 2)
+        if step.places is not None:
+            self.put(step.places, places, starts[2], first, 3)
+
+    def put(self, view: View, vectors: Sequence[str], target: str, first: str, number: int) -> None:
+        """Write vectors to lines; `number` is that of the view among an axis's strides."""
+        along, stride, size = self.order.axes[-1][number], view.strides[self.step.axis], len(vectors)
+        if stride == 1 and along != 1 and size >= LEAST_SQUARE:
+            self.turned_out(view, vectors, target, first, number)
+            return
+        for j, x in enumerate(vectors):
+            self.lanes.store(view.dtype, x, target, self.f.mul(self.f.add(first, str(j)), stride), along)
+
+    def again(self, starts: Sequence[str]) -> None:
+        """Write the elements of equal keys once more, line by line."""
+        f, step = self.f, self.step
+        for lane in f.each("0", str(self.order.width), hint="lane"):
+            line = [
+                f.address(stored(view.dtype), start, f.mul(lane, self.order.axes[-1][1 + number]))
+                for number, (view, start) in enumerate(zip(step.lines, starts, strict=True))
+            ]
+            write_again(f, self.host, step, self.sites, line)
+
+
+class _Network:
+    """The function that sorts the keys of more than one block."""
+
+    def __init__(self, f: Function, sort: _LaneSort):
+        self.f, self.sort, self.order = f, sort, sort.order
+        self.lanes = Lanes(f, sort.host, sort.order.width)
+        self.blocks = self.order.vectors // self.order.block
+
+    def emit(self) -> None:
+        """Sort each block, then merge runs of 1, 2, 4 and so on blocks."""
+        f = self.f
+        self.in_blocks(list(sorting(self.order.block)))
+        rounds = (self.blocks - 1).bit_length()
+        for r in f.each("0", str(rounds), hint="round"):
+            run = f.op(f"shl i64 1, {r}", "run")
+            self.merged(run, mirrored=True)
+            for s in f.each("0", r, hint="step"):
+                less = f.op(f"sub i64 {r}, {s}")
+                self.merged(f.op(f"lshr i64 {f.op(f'shl i64 1, {less}')}, 1", "run"), mirrored=False)
+            self.in_blocks(list(halving(self.order.block)))
+        f.ret()
+
+    def at(self, index: str, j: int = 0) -> str:
+        """The address of a vector."""
+        return self.f.address(self.lanes.of(self.order.type), "%keys", self.f.add(index, str(j)))
+
+    def in_blocks(self, pairs: list[tuple[int, int]]) -> None:
+        """Exchange vectors of each block in registers."""
+        f, of, size = self.f, self.lanes.of(self.order.type), self.order.block
+        for first in f.each("0", str(self.order.vectors), size, "block"):
+            places = [self.at(first, j) for j in range(size)]
+            columns = [f.op(f"load {of}, ptr {p}, align {self.sort.align}", "k") for p in places]
+            for p, x in zip(places, self.sort.exchanged(columns, iter(pairs), self.lanes), strict=True):
+                f.do(f"store {of} {x}, ptr {p}, align {self.sort.align}")
+
+    def merged(self, run: str, *, mirrored: bool) -> None:
+        """Exchange vectors of two runs of blocks that follow each other, in mirrored or in equal order, for all pairs of runs."""
+        f, size = self.f, self.order.block
+        twice = f.op(f"shl i64 {run}, 1", "twice")
+        pairs = f.op(f"udiv i64 {f.add(str(self.blocks - 1), twice)}, {twice}", "pairs")
+        for pair in f.each("0", pairs, hint="pair"):
+            first = f.op(f"mul i64 {pair}, {twice}", "first")
+            second = f.add(first, run)
+            # Blocks of the second run that there are exchange with those of the first that mirror them, or equal them.
+            there = f.least(run, f.op(f"sub i64 {self.blocks}, {second}", "rest"))
+            for b in f.each("0", f.greatest(there, "0"), hint="b"):
+                upper = f.mul(f.add(second, b), size)
+                if mirrored:
+                    lower = f.mul(f.op(f"sub i64 {f.op(f'sub i64 {second}, {b}')}, 1"), size)
+                else:
+                    lower = f.mul(f.add(first, b), size)
+                self.exchanged(lower, upper, mirrored=mirrored)
+
+    def exchanged(self, lower: str, upper: str, *, mirrored: bool) -> None:
+        """Exchange the vectors of two blocks."""
+        f, of, size, align = self.f, self.lanes.of(self.order.type), self.order.block, self.sort.align
+        for j in range(size):
+            places = [self.at(lower, size - 1 - j if mirrored else j), self.at(upper, j)]
+            columns = [f.op(f"load {of}, ptr {p}, align {align}", "k") for p in places]
+            for p, x in zip(places, self.sort.exchanged(columns, iter([(0, 1)]), self.lanes), strict=True):
+                f.do(f"store {of} {x}, ptr {p}, align {align}")
+
+
+def sorting(count: int) -> Iterator[tuple[int, int]]:
+    """
+    The exchanges that sort so many vectors: Batcher's odd-even merges, without those of vectors that do not exist.
+
+    >>> list(sorting(4))
+    [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)]
+    """
+    p = 1
+    while p < count:
+        k = p
+        while k >= 1:
+            for j in range(k % p, count - k, 2 * k):
+                for i in range(min(k, count - j - k)):
+                    if (i + j) // (2 * p) == (i + j + k) // (2 * p):
+                        yield i + j, i + j + k
+            k //= 2
+        p *= 2
+
+
+def halving(count: int) -> Iterator[tuple[int, int]]:
+    """
+    The exchanges that sort a bitonic block of so many vectors.
+
+    >>> list(halving(4))
+    [(0, 2), (1, 3), (0, 1), (2, 3)]
+    """
+    k = count // 2
+    while k:
+        yield from ((i, i + k) for i in range(count) if not i & k)
+        k //= 2
