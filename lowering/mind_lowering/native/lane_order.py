@@ -11,6 +11,10 @@ from .target_info import TargetInfo
 
 MOST_KEYS = 128 << 10
 """Bytes of the keys of the lines of a unit of work, at most: they are on the stack."""
+MOST_BEST = 8
+"""So many of the best of a line are kept in registers while the line is read once."""
+MOST_SORTED = 256
+"""Elements of lines that are sorted whole for a quarter of them at most: of longer ones a threshold finds the best sooner."""
 LEAST_LANES, MOST_LANES = 4, 32
 """With fewer lines each is sorted by itself."""
 
@@ -50,13 +54,14 @@ class LaneOrder:
 
 def lane_order(step: LaneSort, host: TargetInfo) -> LaneOrder | None:
     """Return how a sort runs in lanes, None where it does not: lines that are long, or few."""
-    n, key_bits = step.source.shape[step.axis], Keys(step.source.dtype, step.descending).bits
+    n, count = (view.shape[step.axis] for view in (step.source, step.values))
+    key_bits = Keys(step.source.dtype, step.descending).bits
     place_bits = 0
     if step.places is not None:
         place_bits = 16 if key_bits <= 16 and n <= 1 << 16 else 32
     bits = place_bits + max(key_bits, place_bits)
     axes = _axes(step)
-    if n < 2 or bits > 64 or not axes:
+    if n < 2 or bits > 64 or not axes or (n > MOST_SORTED and 4 * count <= n):
         return None
     width = min(host.lanes(bits // 8), MOST_LANES, 1 << (axes[-1][0].bit_length() - 1))
     block = host.registers // 2

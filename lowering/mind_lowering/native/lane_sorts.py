@@ -22,7 +22,7 @@ from .failures import Sites
 from .ir import Function, symbol
 from .kernel_steps import LaneSort
 from .kernel_text import argument, unflattened
-from .lane_order import LaneOrder, lane_order
+from .lane_order import MOST_BEST, LaneOrder, lane_order
 from .lanes import Lanes, register, stored
 from .sort_keys import Keys
 from .target_info import TargetInfo
@@ -79,6 +79,10 @@ class _LaneSort:
             columns = self.exchanged(columns, sorting(self.n))
             for first, size in self.squares(self.count):
                 self.written(columns[first : first + size], starts, str(first))
+        elif self.count <= MOST_BEST:
+            columns, odd = self.best(starts[0])
+            for first, size in self.squares(self.count):
+                self.written(columns[first : first + size], starts, str(first))
         else:
             odd = self.filled(starts[0])
             self.f.do(f"call void {symbol(self.network())}(ptr {self.room})")
@@ -113,6 +117,31 @@ class _LaneSort:
         size = self.square(count)
         yield from ((min(i, count - size), size) for i in range(0, count, size))
 
+    def best(self, source: str) -> tuple[list[str], str]:
+        """Return the keys of the best of the lines: each key that follows is put before those that are greater."""
+        f, lanes, size = self.f, self.lanes, self.square(self.n)
+
+        def some(i: str, /, *values: str) -> list[str]:
+            columns, odd = self.loaded(source, (i, size), values[-1])
+            return [*self.kept(values[:-1], columns), odd]
+
+        carried = [(lanes.of(self.order.type), self.greatest)] * self.count
+        whole = self.n - self.n % size
+        *found, odd = f.loop("0", str(whole), size, some, [*carried, (lanes.of("i1"), lanes.number("i1", 0))])
+        for i in range(whole, self.n):
+            columns, odd = self.loaded(source, (str(i), 1), odd)
+            found = self.kept(found, columns)
+        return found, odd
+
+    def kept(self, best: Sequence[str], columns: Sequence[str]) -> list[str]:
+        """Return the best so far and those of some more vectors of keys."""
+        found = list(best)
+        for column in columns:
+            key = column
+            for j, other in enumerate(found):
+                found[j], key = self.exchanged([other, key], iter([(0, 1)]))
+        return found
+
     def filled(self, source: str) -> str:
         """Put the keys of the lines in the room, the greatest behind them; return which lines have a NaN or a negative zero."""
         f, lanes, size = self.f, self.lanes, self.square(self.n)
@@ -126,7 +155,7 @@ class _LaneSort:
 
         (odd,) = f.loop("0", str(self.n), size, some, [(lanes.of("i1"), lanes.number("i1", 0))])
         for i in range(self.n, self.order.vectors):
-            self.keep(lanes.number(self.order.type, (1 << (self.order.bits - 1)) - 1), str(i))
+            self.keep(self.greatest, str(i))
         return odd
 
     def loaded(self, source: str, part: tuple[str, int], odd: str) -> tuple[list[str], str]:
@@ -149,6 +178,11 @@ class _LaneSort:
             if self.is_float:
                 odd = lanes.binary("or", "i1", odd, self.keys.is_odd(lanes, x))
         return found, odd
+
+    @property
+    def greatest(self) -> str:
+        """The greatest key, which no element has that comes with a place."""
+        return self.lanes.number(self.order.type, (1 << (self.order.bits - 1)) - 1)
 
     @property
     def lowest(self) -> str:

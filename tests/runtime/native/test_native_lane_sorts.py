@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ pytest.importorskip("llvmlite")
 
 import mind_runtime
 from mind_dialect import ptir
-from mind_dialect.ptir.types import DTYPES
+from mind_dialect.ptir.types import DTYPES, SI32, PtirDType
 from mind_lowering.native import TARGETS
 from mind_lowering.native.kernel_steps import LaneSort
 from mind_lowering.native.lane_order import lane_order
@@ -59,7 +60,7 @@ def test_places_in_order(dtype: str) -> None:
     """Equal keys keep their order; all, some and one of the best of each line."""
     for number, (shape, axis) in enumerate(SHAPES):
         x = block(DTYPES[dtype], shape, number, special=True)
-        k = (shape[axis], max(1, shape[axis] // 3), 1)[number % 3]
+        k = (shape[axis], max(1, shape[axis] // 3), 1, min(8, shape[axis]))[number % 4]
         same(best(axis, k, largest=bool(number % 2), places=("si32", "si64")[number % 2]), x)
 
 
@@ -120,13 +121,16 @@ def test_zeros_and_nan_keep_their_order_and_bits(shape: tuple[int, int], share: 
         np.testing.assert_array_equal(np.asarray(values).view(bits.dtype), expected[:, :5])
 
 
-def step(dtype: str, shape: tuple[int, ...], axis: int, *, places: bool = False) -> LaneSort:
+def step(dtype: str, shape: tuple[int, ...], axis: int, *, best: int | None = None) -> LaneSort:
+    """A sort along the last axis, or a search for the best of each line."""
     kind = DTYPES[dtype]
-    strides = tuple(int(np.prod(shape[a + 1 :])) for a in range(len(shape)))
-    x, y, p = (
-        View(Buffer(Use.ARENA, n, d, int(np.prod(shape))), d, shape, strides) for n, d in enumerate((kind, kind, DTYPES["si32"]))
-    )
-    return LaneSort("sort", x, axis, False, y, p if places else None)
+
+    def view(dtype: PtirDType, shape: tuple[int, ...]) -> View:
+        strides = tuple(prod(shape[a + 1 :]) for a in range(len(shape)))
+        return View(Buffer(Use.ARENA, 0, dtype, prod(shape)), dtype, shape, strides)
+
+    found = (*shape[:-1], shape[-1] if best is None else best)
+    return LaneSort("sort", view(kind, shape), axis, False, view(kind, found), None if best is None else view(SI32, found))
 
 
 @ONE_WAY
@@ -138,13 +142,16 @@ def test_which_lines_are_sorted_in_lanes() -> None:
     joined = lane_order(step("f32", (5, 4, 20), 2), host)
     assert joined is not None
     assert joined.axes == ((20, 20, 20),)
-    assert (order := lane_order(step("f32", (100, 20), 1, places=True), host)) is not None
+    assert (order := lane_order(step("f32", (100, 20), 1, best=20), host)) is not None
     assert (order.bits, order.place_bits, order.width) == (64, 32, 8)
-    assert lane_order(step("f64", (100, 20), 1, places=True), host) is None, "a key and a place are 96 bits"
+    assert lane_order(step("f64", (100, 20), 1, best=20), host) is None, "a key and a place are 96 bits"
     assert lane_order(step("f32", (3, 20), 1), host) is None, "three lines"
     assert lane_order(step("f32", (20,), 0), host) is None, "one line"
     assert lane_order(step("f32", (100, 20000), 1), host) is None, "keys do not fit on the stack"
     assert lane_order(step("f32", (100, 1), 1), host) is None, "one element"
+    assert lane_order(step("f32", (100, 256), 1, best=64), host) is not None
+    assert lane_order(step("f32", (100, 257), 1, best=64), host) is None, "a threshold finds the best of a long line"
+    assert lane_order(step("f32", (100, 257), 1, best=65), host) is not None
     assert (order := lane_order(step("f32", (100, 4000), 1), host)) is not None
     assert order.width == 8, "half of a vector, so that keys fit"
 
