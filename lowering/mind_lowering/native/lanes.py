@@ -15,6 +15,9 @@ from mind_dialect.ptir.types import BF16, F16, F32, F64, I1, Kind, PtirDType
 from .ir import Function, float_text, suffix, vector
 from .target_info import LINE, TargetInfo
 
+MOST_APART = 8
+"""The greatest stride of elements that are read and written as vectors of neighbours, with the permutations of AVX-512."""
+
 
 def register(dtype: PtirDType) -> str:
     """The LLVM type that one element is computed in."""
@@ -150,24 +153,58 @@ class Lanes:
             return self.splat(register(dtype), one)
         if stride == 1:
             return self.from_memory(dtype, self._consecutive(type, dtype.size, f.address(type, base, index)))
-        if stride == 2 and self.width > 2 and (self.mask is None or self.counted):
-            return self.from_memory(dtype, self._alternate(type, dtype.size, base, index))
+        if stride == -1 and self.mask is None:
+            last = f.address(type, base, f.add(index, str(1 - self.width)))
+            read = self._consecutive(type, dtype.size, last)
+            return self.from_memory(dtype, self._picked(type, read, "poison", range(self.width - 1, -1, -1)))
+        if 1 < stride <= self.most_apart and (self.mask is None or self.counted):
+            return self.from_memory(dtype, self._apart(type, dtype.size, base, index, stride))
         return self.from_memory(dtype, self._gathered(type, dtype.size, self._addresses(type, base, index, stride)))
 
-    def _alternate(self, type: str, align: int, base: str, index: str) -> str:
-        """
-        Every other element, from two vectors of neighbours: gathers take several times as long.
+    @property
+    def most_apart(self) -> int:
+        """The greatest stride of elements that are picked from vectors of neighbours: gathers take several times as long."""
+        return 1 if self.width == 2 else MOST_APART if self.host.has_avx512 else MOST_APART // 2
 
-        The second vector ends with the last element that is wanted, so that nothing behind it is read.
+    def _apart(self, type: str, align: int, base: str, index: str, stride: int) -> str:
         """
-        half, count = self.width // 2, self.counted or self.width
-        first, behind = (self.function.address(type, base, self.function.add(index, str(n))) for n in (0, self.width - 1))
-        wanted = [lane for lane in range(self.width) if lane < count]
-        masks = [{2 * lane for lane in wanted if lane < half}, {2 * lane - self.width + 1 for lane in wanted if lane >= half}]
-        a, b = (self._some(type, align, address, mask) for address, mask in zip((first, behind), masks, strict=True))
-        places = ", ".join(f"i32 {2 * lane + (lane >= half)}" for lane in range(self.width))
-        of = self.of(type)
-        return self.op(f"shufflevector {of} {a}, {of} {b}, <{self.width} x i32> <{places}>")
+        Every `stride`-th element, from vectors of neighbours.
+
+        The last vector ends with the last element that is wanted, so that nothing behind it is read.
+        """
+        found, wanted = "", self.counted or self.width
+        for number, (first, lanes) in enumerate(self.runs(stride)):
+            address = self.function.address(type, base, self.function.add(index, str(first)))
+            read = self._some(type, align, address, {place for lane, place in lanes.items() if lane < wanted})
+            if not number:
+                found = self._picked(type, read, "poison", [lanes.get(lane, -1) for lane in range(self.width)])
+                continue
+            places = [self.width + lanes[lane] if lane in lanes else lane for lane in range(self.width)]
+            found = self._picked(type, found, read, places)
+        return found
+
+    def _picked(self, type: str, a: str, b: str, places: Sequence[int]) -> str:
+        """Emit a vector of lanes of two by their number, -1 for any."""
+        of, lanes = self.of(type), ", ".join(f"i32 {p}" if p >= 0 else "i32 poison" for p in places)
+        return self.op(f"shufflevector {of} {a}, {of} {b}, <{self.width} x i32> <{lanes}>")
+
+    def runs(self, stride: int) -> list[tuple[int, dict[int, int]]]:
+        """
+        Vectors of neighbours that hold every `stride`-th element: the first place of each, and the places in it by lane.
+
+        >>> from .target_info import TARGETS
+        >>> Lanes(None, TARGETS["baseline"], 4).runs(3)
+        [(0, {0: 0, 1: 3}), (4, {2: 2}), (6, {3: 3})]
+        """
+        last = (self.width - 1) * stride + 1 - self.width
+        found: list[tuple[int, dict[int, int]]] = []
+        lane = 0
+        while lane < self.width:
+            first = min(lane * stride // self.width * self.width, last)
+            lanes = {i: i * stride - first for i in range(lane, self.width) if i * stride < first + self.width}
+            found.append((first, lanes))
+            lane += len(lanes)
+        return found
 
     def _some(self, type: str, align: int, address: str, wanted: set[int]) -> str:
         """The lanes of consecutive elements that are wanted, all of them where no lane is masked; nothing else is read then."""
@@ -209,12 +246,27 @@ class Lanes:
             one = self.op(f"extractelement {of} {value}, i64 0")
             f.do(f"store {type} {one}, ptr {f.address(type, base, index)}, align {align}")
             return
+        if 1 < stride <= self.most_apart and self.host.has_avx512 and (self.mask is None or self.counted):
+            self._store_apart(type, align, value, base, index, stride)
+            return
         if stride == 1:
             name, place = f"llvm.masked.store.{suffix(type, self.width)}.p0", ("ptr", f.address(type, base, index))
         else:
             name = f"llvm.masked.scatter.{suffix(type, self.width)}.{suffix('ptr', self.width)}"
             place = (self.of("ptr"), self._addresses(type, base, index, stride))
         f.call(name, "void", (of, value), place, ("i32", str(align)), (self.of("i1"), mask), immediate=(2,))
+
+    def _store_apart(self, type: str, align: int, value: str, base: str, index: str, stride: int) -> None:
+        """Put elements `stride` apart, by vectors of which some lanes are written: scattering takes several times as long."""
+        f, of, wanted = self.function, self.of(type), self.counted or self.width
+        for first, lanes in self.runs(stride):
+            written = {place: lane for lane, place in lanes.items() if lane < wanted}
+            if written:
+                spread = self._picked(type, value, "poison", [written.get(place, -1) for place in range(self.width)])
+                mask = ", ".join(f"i1 {'true' if place in written else 'false'}" for place in range(self.width))
+                name, place = f"llvm.masked.store.{suffix(type, self.width)}.p0", f.address(type, base, f.add(index, str(first)))
+                arguments = ((of, spread), ("ptr", place), ("i32", str(align)), (self.of("i1"), f"<{mask}>"))
+                f.call(name, "void", *arguments, immediate=(2,))
 
     def store_to(self, dtype: PtirDType, value: str, base: str, offsets: str) -> None:
         """Put elements where `load_from` finds them; of lanes at one place the last one stays."""
