@@ -453,6 +453,40 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     Row(
+        "transpose_of_concat",
+        "%x: tensor<1x5xf32>, %y: tensor<1x5xf32>",
+        (
+            "%a = ptir.concat %x, %y axis = 0 : (tensor<1x5xf32>, tensor<1x5xf32>) -> tensor<2x5xf32>;"
+            " %r = ptir.transpose %a perm = [1, 0] : tensor<2x5xf32> -> tensor<5x2xf32>",
+            "%a = ptir.concat %x, %y axis = -1 : (tensor<1x5xf32>, tensor<1x5xf32>) -> tensor<1x10xf32>;"
+            " %r = ptir.transpose %a perm = [1, 0] : tensor<1x10xf32> -> tensor<10x1xf32>",
+            "%u: tensor<2x1x3xsi8>, %v: tensor<2x1x3xsi8> |"
+            " %a = ptir.concat %u, %v axis = 1 : (tensor<2x1x3xsi8>, tensor<2x1x3xsi8>) -> tensor<2x2x3xsi8>;"
+            " %r = ptir.transpose %a perm = [1, 0, 2] : tensor<2x2x3xsi8> -> tensor<2x2x3xsi8>",
+        ),
+        (
+            "%u: tensor<1x2xf32>, %v: tensor<1x2xf32> |"
+            " %a = ptir.concat %u, %v axis = 0 : (tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<2x2xf32>;"
+            " %b = ptir.transpose %a perm = [1, 0] : tensor<2x2xf32>;"
+            " %r = ptir.add %a, %b : tensor<2x2xf32>",
+            "%u: tensor<2x5xf32>, %v: tensor<1x5xf32> |"
+            " %a = ptir.concat %u, %v axis = 0 : (tensor<2x5xf32>, tensor<1x5xf32>) -> tensor<3x5xf32>;"
+            " %r = ptir.transpose %a perm = [1, 0] : tensor<3x5xf32> -> tensor<5x3xf32>",
+        ),
+    ),
+    Row(
+        "reshape_of_broadcast",
+        "%x: tensor<5xf32>",
+        (
+            "%a = ptir.broadcast_to %x result_shape = [1, 5] : tensor<5xf32> -> tensor<1x5xf32>;"
+            " %r = ptir.reshape %a new_shape = [5, 1] : tensor<1x5xf32> -> tensor<5x1xf32>",
+        ),
+        (
+            "%a = ptir.broadcast_to %x result_shape = [2, 5] : tensor<5xf32> -> tensor<2x5xf32>;"
+            " %r = ptir.reshape %a new_shape = [10] : tensor<2x5xf32> -> tensor<10xf32>",
+        ),
+    ),
+    Row(
         "broadcast_of_constant",
         X,
         (

@@ -44,6 +44,7 @@ STAGES = {
     "mind-ptir-defuse": ("mind-ptir-fuse", "mind-ptir-defuse"),
     "mind-ptir-split-products": ("mind-ptir-fuse", "mind-ptir-split-products"),
     "mind-ptir-split-reductions": ("mind-ptir-fuse", "mind-ptir-split-reductions"),
+    "mind-ptir-merge-components": ("mind-ptir-fuse", "mind-ptir-merge-components"),
     "mind-ptir-merge-lookups": ("mind-ptir-fuse", "mind-ptir-merge-lookups"),
     "mind-ptir-merge-rows": ("mind-ptir-fuse", "mind-ptir-merge-rows"),
     "mind-ptir-merge-producers": ("mind-ptir-fuse,mind-ptir-absorb-views", "mind-ptir-merge-producers"),

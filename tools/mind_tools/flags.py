@@ -50,6 +50,7 @@ PASS_ALIASES = {
     "ptir-split-reductions": "mind-ptir-split-reductions",
     "ptir-wrap-ops": "mind-ptir-wrap-ops",
     "ptir-fuse-convolutions": "mind-ptir-fuse-convolutions",
+    "ptir-merge-components": "mind-ptir-merge-components",
     "ptir-merge-lookups": "mind-ptir-merge-lookups",
     "ptir-merge-rows": "mind-ptir-merge-rows",
     "ptir-form-rows": "mind-ptir-form-rows",

@@ -85,6 +85,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-ptir-split-reductions": _from("mind_passes.fusion.split", "PtirSplitReductionsPass"),
     "mind-ptir-wrap-ops": _from("mind_passes.fusion.wrap", "PtirWrapOpsPass"),
     "mind-ptir-fuse-convolutions": _from("mind_passes.fusion.fuse_convolutions", "PtirFuseConvolutionsPass"),
+    "mind-ptir-merge-components": _from("mind_passes.fusion.merge_components", "PtirMergeComponentsPass"),
     "mind-ptir-merge-lookups": _from("mind_passes.fusion.merge_lookups", "PtirMergeLookupsPass"),
     "mind-ptir-merge-rows": _from("mind_passes.fusion.merge_rows", "PtirMergeRowsPass"),
     "mind-ptir-form-rows": _from("mind_passes.fusion.form_rows", "PtirFormRowsPass"),

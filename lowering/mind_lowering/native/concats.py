@@ -2,7 +2,8 @@
 Parts of a concat, written where they are in its result.
 
 A value that a concat alone reads is not computed in memory of its own and copied: its kernel writes rows of the result. Where
-few elements of it follow each other there, a copy is left: a kernel with other operands would be as slow as that.
+few elements of it follow each other there, a copy is left: a kernel with other operands would be as slow as that. Components of
+short vectors are written one by one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mind_dialect.ptir import ConcatOp, FusionOp, YieldOp
 from mind_dialect.ptir.types import known_extents
 
 from .joins import concat_pieces, in_box
+from .lanes import MOST_APART
 from .views import View
 
 LEAST_RUN = 16
@@ -39,8 +41,8 @@ def concat_of(value: SSAValue, members: Container[Operation]) -> tuple[ConcatOp,
     if len(use.operation.operands) > MOST_PARTS:
         return None
     shape = known_extents(value.type)
-    run = prod(shape[_axis(use.operation) :])
-    return (use.operation, use.index) if run >= LEAST_RUN else None
+    run, whole = (prod(extents[_axis(use.operation) :]) for extents in (shape, known_extents(use.operation.result.type)))
+    return (use.operation, use.index) if run >= LEAST_RUN or (run == 1 and whole <= MOST_APART) else None
 
 
 def parts(op: ConcatOp, whole: View) -> list[View]:

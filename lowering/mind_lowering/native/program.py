@@ -33,6 +33,7 @@ from mind_passes.fusion.expand_quantized import expand_quantized
 from mind_passes.fusion.form_rows import form_rows
 from mind_passes.fusion.fuse import fuse
 from mind_passes.fusion.fuse_convolutions import fuse_convolutions
+from mind_passes.fusion.merge_components import merge_components
 from mind_passes.fusion.merge_lookups import LOOKUPS, merge_lookups
 from mind_passes.fusion.rematerialize import rematerialize
 from mind_passes.fusion.select_scatters import select_scatters
@@ -137,6 +138,7 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-recognize-attention", lambda module: find_attention(module, host)),
         Stage("mind-ptir-tile-batch", simplified(lambda module: tile_batch(module, lambda op: has_kernel(op, host)))),
         Stage("mind-ptir-fuse", lambda module: fuse(module, (ComplexOp,))),
+        Stage("mind-ptir-merge-components", lambda module: merge_components(module, lambda op: _is_group(op, host))),
         Stage("mind-ptir-fuse-convolutions", fuse_convolutions),
         Stage("mind-ptir-form-rows", form_row_kernels),
         Stage("mind-ptir-merge-lookups", merge_into_groups),

@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.extents.dims import add_dims, sub_dims
-from mind_dialect.ptir.types import Kind
+from mind_dialect.ptir.types import Kind, tensor_type
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims, holds
 
 from ..building import Found, in_place_of, is_exact, literal_of, only_units, spec_of, stands_for
@@ -98,6 +98,36 @@ def transpose_of_transpose(op: ptir.TransposeOp) -> Found:
         return None
     p, q = inner.values()["perm"], op.values()["perm"]
     return in_place_of(op, ptir.TransposeOp, inner.x, perm=[p[i] for i in q])
+
+
+def reshape_of_broadcast(op: ptir.ReshapeOp) -> Found:
+    """`reshape(broadcast_to(x, s), t) = reshape(x, t)`, where the broadcast only adds extents of 1. Static sizes only."""
+    inner = op.x.owner
+    if not isinstance(inner, ptir.BroadcastToOp) or _sizes(inner.x) is None or not only_units(inner):
+        return None
+    return in_place_of(op, ptir.ReshapeOp, inner.x, new_shape=_shape(op.result))
+
+
+def transpose_of_concat(op: ptir.TransposeOp) -> Found:
+    """
+    `transpose(concat(x, y), p) = concat(reshape(x), reshape(y))`, where only axes of extent 1 of the operands change places.
+
+    The transpose must be the only use of the concat. Static sizes only.
+    """
+    inner = op.x.owner
+    if not isinstance(inner, ptir.ConcatOp) or len(inner.operands) > SMALL_VECTOR or not op.x.has_one_use():
+        return None
+    perm, shapes = cast(Sequence[int], op.values()["perm"]), [_sizes(x) for x in inner.operands]
+    axis: int = inner.values()["axis"] % len(perm)
+    parts: list[SSAValue] = []
+    for x, shape in zip(inner.operands, shapes, strict=True):
+        moved = None if shape is None else [a for a in perm if shape[a] != 1]
+        if shape is None or moved is None or moved != sorted(moved):
+            return None
+        turned = tuple([shape[a] for a in perm])
+        dtype = tensor_type(spec_of(x).dtype, turned)
+        parts.append(in_place_of(op, ptir.ReshapeOp, x, type=dtype, new_shape=turned).result)
+    return in_place_of(op, ptir.ConcatOp, *parts, axis=perm.index(axis))
 
 
 # Slices

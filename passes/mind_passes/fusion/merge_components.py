@@ -1,0 +1,98 @@
+"""
+Elementwise ops that give the components of vectors, such as the coordinates of points, are merged into one fusion.
+
+A concat of components along the last axis has them a few elements apart in memory. One kernel of all of them reads what they have
+in common once, and writes whole lines of the result; kernels of their own would each touch all lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from mind_dialect import register
+from mind_dialect.dominance import walk
+from mind_dialect.ptir import FUSIBLE, ConcatOp, FusionOp, ReduceOp
+from mind_dialect.ptir.types import read_type
+
+from .edit import FusionEdit
+from .kernels import IsKernel, always
+from .merge_rows import MOST_MERGED
+
+MOST_COMPONENTS = 8
+"""Components of a vector, at most."""
+
+
+def merge_components(root: Operation, is_kernel: IsKernel = always) -> None:
+    """
+    Merge the elementwise fusions and ops inside `root`, in place, whose results are components that one concat alone reads.
+
+    `is_kernel` is whether a fusion is one kernel. Static shapes only.
+    """
+    for op in list(walk(root)):
+        if isinstance(op, ConcatOp) and not isinstance(op.parent_op(), FusionOp) and _joins_components(op):
+            members = [m for m in dict.fromkeys(v.owner for v in op.operands) if _is_member(m, op)]
+            if len(members) > 1:
+                _merge(op, members, is_kernel)
+
+
+def _joins_components(op: ConcatOp) -> bool:
+    """Return whether each operand is one element of each row of the result, which is short."""
+    types = [read_type(x.type) for x in op.operands]
+    if not 2 <= len(types) <= MOST_COMPONENTS or not all(type.is_static for type in types):
+        return False
+    axis: int = op.values()["axis"] % len(types[0].shape)
+    return all(prod(type.shape[axis:]) == 1 for type in types)
+
+
+def _is_member(owner: Operation | Block, concat: ConcatOp) -> bool:
+    """Return whether an op or a fusion is elementwise and gives components of a concat alone."""
+    if isinstance(owner, Block) or owner.parent is not concat.parent:
+        return False
+    if isinstance(owner, FusionOp):
+        kinds = {type(inner) for inner in owner.body.block.ops}
+        if owner.pattern is not None or ReduceOp in kinds:
+            return False
+    elif FUSIBLE.get(type(owner)) != "elementwise":
+        return False
+    return all(use.operation is concat for value in owner.results for use in value.uses)
+
+
+def _merge(concat: ConcatOp, members: list[Operation], is_kernel: IsKernel) -> None:
+    """Put one fusion before a concat for the members, in their order there, if it is a kernel."""
+    edit, count = FusionEdit(), 0
+    for member in members:
+        if isinstance(member, FusionOp):
+            edit.inline(member)
+        else:
+            edit.append(member)
+    count = sum(1 for _ in edit.body.ops)
+    results: list[SSAValue] = [value for member in members for value in member.results if value.first_use]
+    merged = edit.fusion(results, location=concat.location)
+    if count > MOST_MERGED or not is_kernel(merged):
+        merged.erase()  # drops its uses
+        return
+    block = concat.parent
+    assert block is not None, "a concat that is walked over is in a block"
+    block.insert_op_before(merged, concat)
+    for old, new in zip(results, merged.results, strict=True):
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    for member in members:
+        block.erase_op(member)
+
+
+@dataclass(frozen=True)
+class PtirMergeComponentsPass(ModulePass):
+    """Merge elementwise ops and fusions whose results are components that a concat puts together."""
+
+    name = "mind-ptir-merge-components"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        register(ctx)
+        merge_components(op)
