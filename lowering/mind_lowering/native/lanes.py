@@ -153,10 +153,11 @@ class Lanes:
             return self.splat(register(dtype), one)
         if stride == 1:
             return self.from_memory(dtype, self._consecutive(type, dtype.size, f.address(type, base, index)))
-        if stride == -1 and self.mask is None:
-            last = f.address(type, base, f.add(index, str(1 - self.width)))
-            read = self._consecutive(type, dtype.size, last)
-            return self.from_memory(dtype, self._picked(type, read, "poison", range(self.width - 1, -1, -1)))
+        if stride == -1 and (self.mask is None or self.counted):
+            count = self.counted or self.width
+            read = self._consecutive(type, dtype.size, f.address(type, base, f.add(index, str(1 - count))))
+            backwards = [count - 1 - lane if lane < count else -1 for lane in range(self.width)]
+            return self.from_memory(dtype, self._picked(type, read, "poison", backwards))
         if 1 < stride <= self.most_apart and (self.mask is None or self.counted):
             return self.from_memory(dtype, self._apart(type, dtype.size, base, index, stride))
         return self.from_memory(dtype, self._gathered(type, dtype.size, self._addresses(type, base, index, stride)))

@@ -8,8 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-GATHERED = 4
-"""Cost of lanes that are gathered, where those of every other element are 1."""
+from .lanes import MOST_APART
+
+APART, GATHERED = 2, 4
+"""Costs of lanes that are a few elements apart, and of those that are gathered, where those of every other element are 1."""
+
+
+SHORT = 4
+"""Elements of a short axis, at most."""
 
 
 @dataclass
@@ -26,9 +32,16 @@ class Axis:
         """
         Return the cost of lanes along it: of views that are neither consecutive nor constant, then whether lanes would idle.
 
-        Every other element is read by loads of its neighbours, for less than what others cost, which are gathered.
+        Elements a few apart are read by loads of their neighbours, for less than what others cost, which are gathered. Lanes that
+        are summed, most of which idle because the axis is short, cost as much as several views a few elements apart.
         """
-        return sum(0 if s in (0, 1) else 1 if s == 2 else GATHERED for s in self.strides), self.extent < lanes
+        idle = lanes // self.extent if self.reduced and 0 < self.extent <= SHORT else 0
+        return idle + sum(map(_apart, self.strides)), self.extent < lanes
+
+
+def _apart(stride: int) -> int:
+    """Return the cost of lanes that are so far apart."""
+    return 0 if stride in (0, 1) else 1 if stride in (-1, 2) else APART if 2 < stride <= MOST_APART else GATHERED
 
 
 def axes_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("llvmlite")
@@ -14,6 +15,7 @@ from mind_dialect.ptir.types import DTYPES
 from mind_lowering.native import TARGETS
 from mind_lowering.native.ir import LlvmModule
 from mind_lowering.native.lanes import MOST_APART, Lanes
+from mind_lowering.native.nest import axes_of, lane_axis
 from native_same import block, same, way
 
 __all__ = ["way"]
@@ -47,6 +49,33 @@ def test_columns(dtype: str) -> None:
 def test_backwards(dtype: str) -> None:
     for shape, axes in (((3, 100), (1,)), ((70,), (0,)), ((5, 2, 33), (0, 2)), ((9, 31), (0, 1))):
         same(lambda v, a=axes: ptir.ReverseOp(v, axes=a), block(DTYPES[dtype], shape, special=True))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "si8", "i1"])
+def test_sums_along_short_axes(dtype: str) -> None:
+    """Lanes run along the lines, whose elements are a few apart; lines may have no elements."""
+    kinds = ("and", "or") if dtype == "i1" else ("sum", "max", "prod")
+    for n in (0, 1, 2, 3, 4, 5):
+        for lines in (1, 7, 50):
+            for kind in kinds if n else kinds[:1]:
+                same(
+                    lambda v, k=kind: ptir.ReduceOp(v, kind=k, axes=(1,), keepdims=False).result, block(DTYPES[dtype], (lines, n))
+                )
+
+
+@pytest.mark.parametrize("way", [""], indirect=True)
+@pytest.mark.parametrize(
+    ("shape", "reduced", "strides", "along"),
+    [
+        ((1000, 3), (1,), [(3, 1), (1, 0)], 0),
+        ((1000, 16), (1,), [(16, 1), (1, 0)], 1),
+        ((1000, 3), (), [(3, 1), (3, -1)], 1),
+        ((1000, 3), (), [(3, 1), (1, 1000)], 0),
+    ],
+)
+def test_which_axis_has_the_lanes(shape: tuple[int, ...], reduced: tuple[int, ...], strides: Any, along: int) -> None:
+    """Not a short one that is summed, nor one along which elements are far apart."""
+    assert lane_axis(axes_of(shape, reduced, strides), 16) == along
 
 
 @pytest.mark.parametrize("way", [""], indirect=True)
