@@ -324,16 +324,16 @@ template <class K, int team, class T> MIND T all(T x, T identity) {
         return warp<K, 32>(lane < team / 32 ? parts[lane] : identity);
     }
 }
-// The reduction over threads 32 apart: one for each lane, all warps of the block together. All get it.
-template <class K, int warps, class T> MIND T across(T x) {
-    __shared__ T parts[warps][32];
-    const int lane = threadIdx.x % 32, number = threadIdx.x / 32;
+// The reduction over threads `lanes` apart: one for each of as many threads, all of the block together. All get it.
+template <class K, int count, int lanes = 32, class T> MIND T across(T x) {
+    __shared__ T parts[count][lanes];
+    const int lane = threadIdx.x % lanes, number = threadIdx.x / lanes;
     __syncthreads();
     parts[number][lane] = x;
     __syncthreads();
     x = parts[0][lane];
 #pragma unroll
-    for (int i = 1; i < warps; ++i) x = K::of(x, parts[i][lane]);
+    for (int i = 1; i < count; ++i) x = K::of(x, parts[i][lane]);
     return x;
 }
 // Whether this block is the last of `count` to come here, for each counter. What the others wrote before is visible then.
