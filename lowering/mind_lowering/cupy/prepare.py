@@ -75,7 +75,7 @@ def fusion_stages(options: CupyOptions = DEFAULT) -> list[Stage]:
         Stage("mind-ptir-merge-rows", lambda module: merge_rows(module, _is_parallel)),
         Stage("mind-ptir-absorb-views", lambda module: absorb_views(module, is_kernel)),
         Stage("mind-ptir-merge-producers", lambda module: merge_producers(module, _is_parallel)),
-        Stage("mind-ptir-rematerialize", lambda module: rematerialize(module, is_kernel)),
+        Stage("mind-ptir-rematerialize", lambda module: rematerialize(module, is_kernel, totals=True)),
         Stage("mind-unmark-failing", unmark),
     ]
 

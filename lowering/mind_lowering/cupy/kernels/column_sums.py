@@ -138,7 +138,7 @@ class RowsWithColumnSums(Rows):
         return list(lines) if self.team == self.block else [f"if (threadIdx.x < {self.team}) {{", *indented(lines), "}"]
 
     def _below(self) -> list[str]:
-        """What is computed of the totals, by the last block."""
+        """Compute what depends on the totals, in the last block."""
         column, finished, totals = self.COLUMN, dict[SSAValue, str](), list[str]()
         for i, op in enumerate(self.columns):
             result = op.results[0]
