@@ -58,6 +58,19 @@ def dividing(x: Any, y: Any, w: Any) -> Any:
     return [reduce(q, "sum"), ptir.DivOp(over_rows(q), w)]
 
 
+def of_activation(dy: Any, x: Any) -> Any:
+    """The gradient of an activation, and its sums over the rows."""
+    t = ptir.TanhOp(x)
+    dx = ptir.MulOp(dy, ptir.SubOp(like(x, 1.0), ptir.MulOp(t, t)))
+    return [dx, over_rows(dx), over_rows(dy, "max")]
+
+
+def averages(x: Any, w: Any) -> Any:
+    """Nothing but columns, and what follows their totals."""
+    mean = ptir.MulOp(over_rows(x), like(w, 0.125))
+    return [ptir.SubOp(w, mean), ptir.MulOp(mean, mean)]
+
+
 def positions(x: Any) -> Any:
     first = ptir.ArgMaxOp(x, axis=-1, keepdims=True, output_dtype="si32")
     return [first, over_rows(x)]
@@ -69,6 +82,12 @@ FORMS: dict[str, tuple[str, Callable[..., Any]]] = {
     **{f"width {n}": (f"f32[{r},{n}] f32[{r},{n}] f32[{n}]", of_layer_norm) for n, r in
        ((2, 3000), (3, 2999), (5, 1200), (8, 1100), (31, 700), (33, 301), (100, 150), (129, 90), (257, 50), (768, 41), (1000, 33),
         (4096, 17), (6000, 18), (8192, 16))},
+    **{f"activation {t} {n}": (f"{t}[{r},{n}] {t}[{r},{n}]", of_activation) for t, n, r in
+       (("f32", 512, 30), ("f64", 48, 100), ("f32", 7, 900), ("f32", 1001, 31), ("f32", 8192, 9))},
+    "averages": ("f32[5,200,96] f32[96]", averages),
+    "averages f64": ("f64[300,130] f64[130]", averages),
+    "pairs": ("f32[3000,2] f32[2]", averages),
+    "products": ("si64[300,12]", lambda x: [over_rows(x, "prod"), over_rows(x, "or")]),
     "update": ("f32[4,50,48] f32[48] f32[48]", updated),
     "update f64": ("f64[301,7] f64[1,7] f64[1,7]", updated),
     "many kinds": ("f32[70,200]", many_kinds),
@@ -90,6 +109,15 @@ def cast_sums(t: str) -> Callable[..., Any]:
     return body
 
 
+def narrow_activation(t: str) -> Callable[..., Any]:
+    def body(dy: Any, x: Any) -> Any:
+        dx = ptir.MulOp(ptir.CastOp(dy, dtype="f32"), ptir.TanhOp(ptir.CastOp(x, dtype="f32")))
+        return [ptir.CastOp(dx, dtype=t), over_rows(dx)]
+
+    return body
+
+
+FORMS |= {f"activation {t}": (f"{t}[70,200] {t}[70,200]", narrow_activation(t)) for t in ("bf16", "f16")}
 FORMS |= {f"softmax {t}": (f"{t}[64,240]", cast_sums(t)) for t in ("bf16", "f16")}
 
 

@@ -1,5 +1,6 @@
 """
-Kernels of rows that are also reduced over the rows, column by column: a layer norm's gradient with those of its weights.
+Kernels of rows that are reduced over the rows, column by column: a layer norm's gradient with those of its weights, or an
+activation's with that of a bias.
 
 Each block loops over several rows, with the totals of its columns in registers, and leaves them in scratch. The last block of
 a group combines those of the group, and the last of these those of all groups: in the same order, whichever block is faster. It
@@ -35,6 +36,9 @@ MOST_RUNNING = 32
 LEAST_RUNNING = 4
 """A row has as many threads as if so many totals of each column were kept at least: other values of the row are kept too."""
 
+UNROLLED = 4
+"""So many rows are read at once where nothing in a row depends on its other elements."""
+
 
 class RowsWithColumnSums(Rows):
     """Rows, with totals of columns in the registers of the threads that have these columns in each row."""
@@ -42,7 +46,7 @@ class RowsWithColumnSums(Rows):
     COLUMN = "q"
 
     def __init__(self, body: Body, shape: Dims, axes: Sequence[int], columns: Sequence[ReduceOp]):
-        if not _share_rows(body, shape, columns):
+        if len(columns) < len(body.reductions) and not _share_rows(body, shape, columns):
             raise Unsupported("sums over rows of columns of other arrays")
         super().__init__(body, shape, axes, columns)
         per_block = self.block // self.team
@@ -54,6 +58,7 @@ class RowsWithColumnSums(Rows):
         loops = -(-self.rows // (per_block * most))
         self.blocks = min(-(-self.rows // (per_block * loops)), MOST_BLOCKS)
         self.group = isqrt(self.blocks - 1) + 1
+        self.is_narrow = False
         finished: dict[SSAValue, str] = dict.fromkeys([op.results[0] for op in columns], "")
         below = [body.results[n] for n in self.below]
         IndexingCheck(Known(body, finished=finished, row=self.COLUMN)).values(at_row(below, self.COLUMN))
@@ -69,7 +74,9 @@ class RowsWithColumnSums(Rows):
         return f"column{number}[k][{'j' if self.width > 1 else '0'}]"
 
     def kernel(self) -> CudaKernel:
-        rows, pointers = self.each_row(), list[str]()
+        rows, pointers = self.each_row(str(self.blocks)), list[str]()
+        if not self.reductions:  # no barriers: a thread waits for several rows at once
+            rows = [f"#pragma unroll {UNROLLED}", *rows]
         for i, op in enumerate(self.columns):
             pointers.append(f"{total_type(op)}* parts{i} = reinterpret_cast<{total_type(op)}*>(scratch + {self.scratch});")
             self.scratch += -(-total_bytes(op) * self.count * self.blocks // 256) * 256
@@ -117,7 +124,7 @@ class RowsWithColumnSums(Rows):
         """Leave totals at a place among those of all blocks."""
         count, width = self.count, self.width
         at = f"+ ({place}) * {count}" if place != "0" else "+ 0"
-        stores = [f"mind::store<{width}>(parts{i} {at}, column{i}[k], first, I({count}));" for i in range(len(self.columns))]
+        stores = [f"mind::store<{width}>(parts{i} {at}, column{i}[k], first);" for i in range(len(self.columns))]
         return self._by_team(self.each_slot(stores))
 
     def _taken(self, start: str, end: str, step: int) -> list[str]:
@@ -126,7 +133,7 @@ class RowsWithColumnSums(Rows):
         for i, op in enumerate(self.columns):
             lines += [
                 f"{total_type(op)} part{i}[{self.width}];",
-                f"mind::load<{self.width}>(part{i}, parts{i} + p * {self.count}, first, I({self.count}));",
+                f"mind::load<{self.width}>(part{i}, parts{i} + p * {self.count}, first);",
                 "#pragma unroll",
                 f"for (int j = 0; j < {self.width}; ++j) column{i}[k][j] = {combiner(op)}::of(column{i}[k][j], part{i}[j]);",
             ]

@@ -1,7 +1,8 @@
 """
 Kernels that reduce: a team of threads per row where the last axes are reduced, else neighbouring threads for columns.
 
-All reductions of a kernel go over the same axes of the same shape. Only rows that stay in registers may be summed over both.
+All reductions of a kernel go over the same axes of the same shape. Only rows that stay in registers may be reduced over both.
+Many such rows are reduced over the first axes alone in the same way: a thread then reads several neighbouring elements at once.
 """
 
 from __future__ import annotations
@@ -32,10 +33,16 @@ def reduction_schedule(op: PtirOp, block: Block) -> Schedule:
     if prod(shape) == 0:
         raise Unsupported("a reduction of nothing, or to nothing")
     kinds, all_axes = sorted(set(axes.values())), tuple(range(len(shape)))
-    if len(kinds) == 1:
-        trailing = kinds[0] == all_axes[len(all_axes) - len(kinds[0]) :]
-        return (Rows if trailing else Columns)(body, shape, kinds[0])
     columns = [op for op, reduced in axes.items() if reduced == kinds[0] and isinstance(op, ReduceOp)]
+    if len(kinds) == 1:
+        if kinds[0] == all_axes[len(all_axes) - len(kinds[0]) :]:
+            return Rows(body, shape, kinds[0])
+        if kinds[0] == all_axes[: len(kinds[0])] and len(columns) == len(axes):
+            try:
+                return RowsWithColumnSums(body, shape, all_axes[len(kinds[0]) :], columns)
+            except Unsupported:
+                pass  # too few rows, or rows too long
+        return Columns(body, shape, kinds[0])
     if len(kinds) > 2 or kinds[0] + kinds[1] != all_axes or len(columns) + list(axes.values()).count(kinds[1]) != len(axes):
         raise Unsupported("reductions over different axes")
     return RowsWithColumnSums(body, shape, kinds[1], columns)

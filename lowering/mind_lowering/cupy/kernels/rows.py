@@ -63,11 +63,11 @@ class Rows(Reductions):
         """The statement that gives the number of a thread in its team."""
         return f"const int t = threadIdx.x % {self.team};" if self.team < self.block else "const int t = threadIdx.x;"
 
-    def each_row(self) -> list[str]:
-        """The loop of a team over its rows."""
+    def each_row(self, blocks: str = "I(gridDim.x)") -> list[str]:
+        """The loop of a team over its rows, given the number of blocks."""
         per_block = self.block // self.team
         row = f"const I r = base + threadIdx.x / {self.team};" if per_block > 1 else "const I r = base;"
-        loop = f"for (I base = I(blockIdx.x) * {per_block}; base < {self.rows}; base += I(gridDim.x) * {per_block}) {{"
+        loop = f"for (I base = I(blockIdx.x) * {per_block}; base < {self.rows}; base += {blocks} * {per_block}) {{"
         return [loop, *indented([row, *self.row()]), "}"]
 
     def place(self, names: IndexingWalk) -> Place:
@@ -86,9 +86,9 @@ class Rows(Reductions):
             head.append(f"const int slot = k * {width} + j;" if width > 1 else "const int slot = k;")
         start = f"r * {count} + first" if self.rows > 1 else "first"
         guard = f"{column} < {count}" if count % width else None
-        end = f"I(r * {count} + {count})" if self.rows > 1 else f"I({count})"
+        end = "" if count % width == 0 else f"I({count})"  # of a single row
         lines = self.writer.elements(scope, self.place(scope), head, outputs, sums, (width, start, end), guard, column)
-        if self.keeps:
+        if self.keeps or self.columns:
             lines = self.each_slot(lines)
         else:
             first = _times(f"I(share) * {team} + t" if self.shares > 1 else "t", width)
