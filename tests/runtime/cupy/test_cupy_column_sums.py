@@ -92,7 +92,7 @@ FORMS: dict[str, tuple[str, Callable[..., Any]]] = {
     "update f64": ("f64[301,7] f64[1,7] f64[1,7]", updated),
     "many kinds": ("f32[70,200]", many_kinds),
     "many kinds of long rows": ("f64[40,3000]", many_kinds),
-    "square": ("f32[96,96]", lambda x: [over_rows(x), reduce(x, "sum", keepdims=False), ptir.NegOp(x)]),
+    "square": ("f32[96,96]", lambda x: [over_rows(x), softmax(x)]),
     "integers": ("si32[120,60]", integers),
     "bytes": ("ui8[500,24]", lambda x: [over_rows(x, "max"), reduce(x, "max"), over_rows(x, "and")]),
     "dividing": ("si32[70,24] si32[70,24] si32[24]", dividing),
@@ -203,6 +203,7 @@ SEPARATE: dict[str, tuple[str, Callable[..., Any]]] = {
     "other arrays": ("f32[2048,512] f32[2048,512] f32[512]", other),
     "needed before": ("f32[2048,512]", centred_columns),
     "needed by elements": ("f32[2048,512]", whole_of_columns),
+    "square": ("f32[1024,1024]", lambda x: [over_rows(x), reduce(x, "sum", keepdims=False)]),
     "everything": ("f32[2048,512]", lambda x: [softmax(x), ReduceOp(x, kind="sum", axes=(0, 1), keepdims=False)]),
     "one axis of three": ("f32[4,2048,512]", lambda x: [softmax(x), reduce(x, "sum", 1)]),
     "greatest of columns": (
