@@ -19,7 +19,7 @@ from mind_dialect.ptir import ConcatOp, FusionOp
 from mind_lowering.cupy import prepare
 from mind_passes.fusion.place_parts import OVERWRITTEN
 from numpy_launches import on_numpy
-from ptir_forms import causal, shape, spread
+from ptir_forms import causal, program, shape, spread
 
 pytest.importorskip("ml_dtypes", reason="no ml_dtypes: narrow floats have no arrays to compare with")
 Body = Callable[..., Any]
@@ -162,3 +162,11 @@ def test_what_is_copied(name: str) -> None:
     assert True not in concats(module)
     _, ((_, run, _),) = in_one_batch([("", module)])
     agree(name, run, module, arguments(run, 1))
+
+
+def test_attentions_themselves_are_copied() -> None:
+    compiler()
+    module = program(" ".join(["f32[3,20,8]"] * 3), lambda q, k, v: ConcatOp(attend(q, k, v), attend(k, q, v), axis=0))
+    assert concats(module) == [False]
+    _, ((_, run, _),) = in_one_batch([("", module)])
+    agree("", run, module, arguments(run, 2))

@@ -52,9 +52,7 @@ class RowsWithColumnSums(Rows):
         per_block = self.block // self.team
         if any(prod(spec(body.results[n])[1]) != self.count for n in self.below):
             raise Unsupported("a result of sums over rows that is not one per column")
-        if (
-            self.small and self.rows == self.count
-        ):  # they could have the memory of an operand that is read with the columns, later
+        if self.small and self.rows == self.count:  # they could be written over an operand that is read with columns, later
             raise Unsupported("as many results of rows as of columns")
         most = min(max(ENOUGH_BLOCKS, RESIDENT // self.block), self.rows // (LEAST_ROWS * per_block))
         if most < ENOUGH_BLOCKS:
