@@ -23,7 +23,7 @@ from .indexing import IndexingCheck, Known
 from .kernel import MOST_BLOCKS, CudaKernel, indented
 from .places import Dims, spec
 from .reduction_stages import ENOUGH_BLOCKS, at_row
-from .rows import TEAMS, Rows
+from .rows import TEAMS, RowSchedule
 from .scalars import register
 from .unsupported import Unsupported
 
@@ -40,7 +40,7 @@ UNROLLED = 4
 """So many rows are read at once where nothing in a row depends on its other elements."""
 
 
-class RowsWithColumnSums(Rows):
+class RowAndColumnSchedule(RowSchedule):
     """Rows, with totals of columns in the registers of the threads that have these columns in each row."""
 
     COLUMN = "q"

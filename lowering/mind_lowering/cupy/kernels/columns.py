@@ -9,12 +9,12 @@ from .body import Body, Reduction
 from .indexing import IndexingWalk
 from .kernel import THREADS, CudaKernel, indented
 from .places import Chunk, Dims, Place, linear, place
-from .reduction_stages import ENOUGH_BLOCKS, Reductions
+from .reduction_stages import ENOUGH_BLOCKS, ReductionSchedule
 from .scope import Scope
 from .unsupported import Unsupported
 
 
-class Columns(Reductions):
+class ColumnSchedule(ReductionSchedule):
     """A warp for 32 neighbouring columns, `WARPS` warps for as many parts of what is reduced."""
 
     ROW = "q"

@@ -28,7 +28,7 @@ ENOUGH_BLOCKS = 256
 """Fewer than so many leave the machine idle: rows and columns are shared by several blocks then."""
 
 
-class Reductions(Schedule):
+class ReductionSchedule(Schedule):
     """A kernel of reductions over the same axes, and perhaps of others over the remaining axes."""
 
     ROW: str

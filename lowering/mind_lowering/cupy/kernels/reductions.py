@@ -14,11 +14,11 @@ from xdsl.ir import Block
 from mind_dialect.ptir import PtirOp, ReduceOp
 
 from .body import Body, reduced_axes
-from .column_sums import RowsWithColumnSums
-from .columns import Columns
+from .column_sums import RowAndColumnSchedule
+from .columns import ColumnSchedule
 from .kernel import Schedule
 from .places import spec
-from .rows import Rows
+from .rows import RowSchedule
 from .unsupported import Unsupported
 
 
@@ -36,13 +36,13 @@ def reduction_schedule(op: PtirOp, block: Block) -> Schedule:
     columns = [op for op, reduced in axes.items() if reduced == kinds[0] and isinstance(op, ReduceOp)]
     if len(kinds) == 1:
         if kinds[0] == all_axes[len(all_axes) - len(kinds[0]) :]:
-            return Rows(body, shape, kinds[0])
+            return RowSchedule(body, shape, kinds[0])
         if kinds[0] == all_axes[: len(kinds[0])] and len(columns) == len(axes):
             try:
-                return RowsWithColumnSums(body, shape, all_axes[len(kinds[0]) :], columns)
+                return RowAndColumnSchedule(body, shape, all_axes[len(kinds[0]) :], columns)
             except Unsupported:
                 pass  # too few rows, or rows too long
-        return Columns(body, shape, kinds[0])
+        return ColumnSchedule(body, shape, kinds[0])
     if len(kinds) > 2 or kinds[0] + kinds[1] != all_axes or len(columns) + list(axes.values()).count(kinds[1]) != len(axes):
         raise Unsupported("reductions over different axes")
-    return RowsWithColumnSums(body, shape, kinds[1], columns)
+    return RowAndColumnSchedule(body, shape, kinds[1], columns)

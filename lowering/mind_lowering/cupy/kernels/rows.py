@@ -11,7 +11,7 @@ from .body import Body, Reduction
 from .indexing import WHOLE, IndexingWalk
 from .kernel import MOST_BLOCKS, THREADS, CudaKernel, indented, vector_width
 from .places import Dims, Place, place
-from .reduction_stages import ENOUGH_BLOCKS, Reductions
+from .reduction_stages import ENOUGH_BLOCKS, ReductionSchedule
 from .scope import Scope
 
 KEPT = 32
@@ -20,7 +20,7 @@ LEAST_SHARE = 4096
 """Elements that a block has at least before it shares a row with others."""
 
 
-class Rows(Reductions):
+class RowSchedule(ReductionSchedule):
     """Some lanes of a warp per row, or a warp, or a block."""
 
     ROW = "r"
