@@ -48,13 +48,14 @@ def rematerialize(
 
     Each fusion must be a kernel still, as `is_kernel` says. `are_cheap` is whether ops may be computed once for each consumer.
     Results of fewer than `least_bytes` bytes stay, as does what a contraction reads: it reads each element many times. With
-    `totals`, fusions store totals of rows that others need to rematerialize a value.
+    `totals`, fusions store totals of rows that others need to rematerialize a value, and results of fusions that look up or move
+    elements are rematerialized from what these store, too.
     """
     for block in dict.fromkeys(op.parent for op in walk(module) if isinstance(op, FusionOp)):
         op = None if block is None else block.first_op
         while op is not None:
             following = op.next_op
-            if isinstance(op, FusionOp) and _is_plain(op):
+            if isinstance(op, FusionOp) and (_is_plain(op) or (totals and op.pattern is None)):
                 count = len(op.results)
                 op = _with_totals(op, least_bytes, is_kernel) if totals else op
                 gone = _moved(op, is_kernel, are_cheap, least_bytes)

@@ -65,6 +65,14 @@ def twice(x: Any, w: Any) -> Any:
     return ptir.MulOp(y, e)
 
 
+def looked_up(table: Any, i: Any, w: Any) -> Any:
+    """Rows that are looked up are stored, but not what is computed of them."""
+    x = ptir.TakeOp(table, i)
+    rest = ptir.SubOp(x, spread(reduce(x, "max"), x))
+    y = ptir.DotGeneralOp(ptir.TanhOp(rest), w, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(0,))
+    return [ptir.MulOp(y, rest), x]
+
+
 def of_two(x: Any, z: Any, w: Any) -> Any:
     """A sum of two arrays is read as one: as much is written and read as both would be."""
     s = ptir.AddOp(x, z)
@@ -91,6 +99,7 @@ CASES: dict[str, tuple[str, Any, list[int]]] = {
     "multiplied": (f"{X} f32[160,160]", multiplied, [1, 1]),
     "softmax": (f"{X} f32[160,160]", twice, [3, 1]),
     "short rows": ("f32[4096,8] f32[8,8]", centred, [2, 1]),
+    "looked up": ("f32[300,160] si32[128] f32[160,160]", looked_up, [3, 1]),
     "of two": (f"{X} {X} f32[160,160]", of_two, [2, 1]),
     "dividing": ("si32[160,160] si32[160,160] si32[160,160]", dividing, [2, 1]),
     "small": (f"{SMALL} f32[12,12]", activation, [2, 1]),
@@ -109,7 +118,12 @@ def test_what_leaves_kernels(case: str) -> None:
     assert results(program(types, body)) == expected
 
 
-STORED = {"centred": [(128, 160), (128, 1)], "short rows": [(4096, 8), (4096, 8)], "softmax": [(128, 160), (128, 1), (128, 1)]}
+STORED = {
+    "looked up": [(128, 160), (128, 160), (128, 1)],
+    "centred": [(128, 160), (128, 1)],
+    "short rows": [(4096, 8), (4096, 8)],
+    "softmax": [(128, 160), (128, 1), (128, 1)],
+}
 
 
 @pytest.mark.parametrize("case", STORED)
