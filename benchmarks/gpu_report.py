@@ -21,7 +21,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
@@ -37,6 +37,7 @@ from mind_lowering.cupy.source import cupy_source
 from mind_lowering.launch.compute_ops import CallOp, KernelOp
 from mind_lowering.launch.liveness import launch_ops
 from mind_lowering.launch.ref import read_ref
+from mind_passes.fusion.place_parts import OVERWRITTEN
 from mind_runtime.cupy.limits import limits_of
 from mind_runtime.cupy.profile import flops_of
 from mind_runtime.cupy.tape import Step, Work
@@ -171,17 +172,41 @@ def moved_bytes(op: Step, kernels: Any) -> int:
     if not isinstance(op, KernelOp) or not op.body.blocks:
         return sum(read_ref(value.type).nbytes for values in op.effects() for value in values)
     into = kernels.found[op.symbol].launch.into
-    moved = sum(read_ref(value.type).nbytes for value in op.results_written) if into is None else 0
+    placed = placed_bytes(op.body.block, into)
+    if placed is not None:
+        moved = placed
+    else:
+        moved = sum(read_ref(value.type).nbytes for value in op.results_written) if into is None else 0
     for i, (value, argument) in enumerate(zip(op.reads, op.body.block.args, strict=True)):
         users = [use.operation for use in argument.uses]
         size = read_ref(value.type).nbytes
-        if i == into:
+        if i == into and placed is None:
             moved += sum(bytes_of(user.operands[1]) for user in users)
+        elif i == into:
+            pass
         elif all(isinstance(user, PARTS) and user.operands[0] is argument for user in users):
             moved += min(size, sum(bytes_of(user.results[0]) for user in users))
         else:
             moved += size
     return moved
+
+
+def placed_bytes(block: Block, into: int | None) -> int | None:
+    """Return the bytes of the parts of an array that a body writes; None for a body that writes whole results."""
+    ending = block.last_op
+    concat = ending.operands[0].owner if ending is not None and len(ending.operands) == 1 else None
+    if not isinstance(concat, ptir.ConcatOp):
+        return None
+    before = None if into is None else block.args[into]
+    written = [v for v in concat.operands if not is_left(v.owner, before)]
+    return sum(bytes_of(v) for v in written) if len(written) < len(concat.operands) else None
+
+
+def is_left(part: Any, before: SSAValue | None) -> bool:
+    """Return whether a part of an array is left to other kernels: a slice of what it was before, or overwritten later."""
+    if isinstance(part, ptir.ConstantOp):
+        return OVERWRITTEN in part.attributes
+    return isinstance(part, ptir.SliceOp) and part.x is before
 
 
 def bytes_of(value: SSAValue) -> int:

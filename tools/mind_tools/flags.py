@@ -56,6 +56,7 @@ PASS_ALIASES = {
     "ptir-form-rows": "mind-ptir-form-rows",
     "ptir-merge-producers": "mind-ptir-merge-producers",
     "ptir-rematerialize": "mind-ptir-rematerialize",
+    "ptir-place-parts": "mind-ptir-place-parts",
     "ptir-optimize": "mind-ptir-optimize",
     "ptir-recognize": "mind-ptir-recognize",
     "ptir-split-parameters": "mind-ptir-split-parameters",

@@ -22,6 +22,7 @@ from mind_passes.fusion.fuse import fuse
 from mind_passes.fusion.merge_producers import merge_producers
 from mind_passes.fusion.merge_rows import merge_rows
 from mind_passes.fusion.move_casts import move_casts
+from mind_passes.fusion.place_parts import place_parts
 from mind_passes.fusion.rematerialize import rematerialize
 from mind_passes.fusion.split import split_products
 from mind_passes.fusion.wrap import is_pointwise_or_reduction, wrap_ops
@@ -75,7 +76,8 @@ def fusion_stages(options: CupyOptions = DEFAULT) -> list[Stage]:
         Stage("mind-ptir-merge-rows", lambda module: merge_rows(module, _is_parallel)),
         Stage("mind-ptir-absorb-views", lambda module: absorb_views(module, is_kernel)),
         Stage("mind-ptir-merge-producers", lambda module: merge_producers(module, _is_parallel)),
-        Stage("mind-ptir-rematerialize", lambda module: rematerialize(module, is_kernel)),
+        Stage("mind-ptir-rematerialize", lambda module: rematerialize(module, is_kernel, totals=True)),
+        Stage("mind-ptir-place-parts", lambda module: place_parts(module, is_kernel, _is_attention)),
         Stage("mind-unmark-failing", unmark),
     ]
 

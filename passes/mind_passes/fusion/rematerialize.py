@@ -2,12 +2,13 @@
 Cheap producers are rematerialized in their consumers, where that reduces memory traffic.
 
 A derivative reads what the function before it computed: for an activation by tanh five arrays, which can all be computed from the
-one that the function itself reads. The bits are the same, because the same ops run on the same numbers.
+one that the function itself reads. A value that needs a total of its row, such as a row less its mean, can be rematerialized from
+the row and the total. The bits are the same, because the same ops run on the same numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -29,6 +30,8 @@ MOST_OPS = 32
 """At most so many ops are rematerialized for one value."""
 LEAST_BYTES = 1 << 16
 """Smaller arrays are stored: they are in the cache when they are read."""
+SMALL = 16
+"""Totals of rows that have so many times fewer bytes than a value are stored so that the value need not be."""
 _ANYWHERE = ("elementwise", "view")
 
 
@@ -38,23 +41,28 @@ def rematerialize(
     are_cheap: Callable[[Sequence[Operation]], bool] = always,
     *,
     least_bytes: int = LEAST_BYTES,
+    totals: bool = False,
 ) -> None:
     """
     Rematerialize results of fusions, elementwise ops on others of their values, in the fusions that read them.
 
     Each fusion must be a kernel still, as `is_kernel` says. `are_cheap` is whether ops may be computed once for each consumer.
-    Results of fewer than `least_bytes` bytes stay, as does what a contraction reads: it reads each element many times.
+    Results of fewer than `least_bytes` bytes stay, as does what a contraction reads: it reads each element many times. With
+    `totals`, fusions store totals of rows that others need to rematerialize a value, and results of fusions that look up or move
+    elements are rematerialized from what these store, too.
     """
     for block in dict.fromkeys(op.parent for op in walk(module) if isinstance(op, FusionOp)):
         op = None if block is None else block.first_op
         while op is not None:
-            gone = (
-                _moved(op, is_kernel, are_cheap, least_bytes) if isinstance(op, FusionOp) and _is_plain(op) else set[SSAValue]()
-            )
-            following = op.next_op  # may be new: users are behind
-            if gone:
-                assert isinstance(op, FusionOp)
-                _without(op, gone)
+            following = op.next_op
+            if isinstance(op, FusionOp) and (_is_plain(op) or (totals and op.pattern is None)):
+                count = len(op.results)
+                op = _with_totals(op, least_bytes, is_kernel) if totals else op
+                gone = _moved(op, is_kernel, are_cheap, least_bytes)
+                gone.update(result for result in op.results[count:] if not result.first_use)
+                following = op.next_op  # may be new: users are behind
+                if gone:
+                    _without(op, gone)
             op = following
 
 
@@ -72,6 +80,41 @@ def _moved(
             if found is not None and are_cheap(found.ops) and found.is_cheaper() and found.move(is_kernel):
                 gone.add(made[value])
     return gone
+
+
+def _with_totals(op: FusionOp, least_bytes: int, is_kernel: IsKernel) -> FusionOp:
+    """Return a fusion that has totals of its rows as further results, where others could rematerialize a value from them."""
+    ending = op.body.block.last_op
+    assert ending is not None
+    totals = _computed_of_sums(op)
+    if not totals:
+        return op
+    stored: dict[SSAValue, None] = {}
+    for result, value in zip(op.results, ending.operands, strict=True):
+        if value in totals and _bytes(result) >= least_bytes:
+            small = {v for v in totals if _bytes(v) * SMALL <= _bytes(result)}
+            found = _Slice.of(op, result, value, set(), small)
+            if found is not None and found.is_cheaper():
+                stored.update(dict.fromkeys(v for v in found.leaves if v in small and v not in ending.operands))
+    if not stored:
+        return op
+    edit = FusionEdit()
+    edit.inline(op)
+    made = edit.fusion([*op.results, *stored], like=op)
+    if not is_kernel(made):
+        made.erase()
+        return op
+    substitute(op, made)
+    return made
+
+
+def _computed_of_sums(op: FusionOp) -> set[SSAValue]:
+    """Return the reductions of the body of a fusion, and what is computed of them."""
+    found: set[SSAValue] = set()
+    for inner in op.body.block.ops:
+        if isinstance(inner, ReduceOp) or not found.isdisjoint(inner.operands):
+            found.update(inner.results)
+    return found
 
 
 def _is_plain(op: FusionOp) -> bool:
@@ -112,8 +155,14 @@ class _Slice:
         """From values in the body to the values outside that hold them: operands and other results."""
 
     @staticmethod
-    def of(op: FusionOp, result: SSAValue, value: SSAValue, gone: set[SSAValue]) -> _Slice | None:
-        """Return the slice of a result that only plain fusions of its block use, or None; what is `gone` is no leaf."""
+    def of(
+        op: FusionOp, result: SSAValue, value: SSAValue, gone: set[SSAValue], small: Collection[SSAValue] = ()
+    ) -> _Slice | None:
+        """
+        Return the slice of a result that only plain fusions of its block use, or None; what is `gone` is no leaf.
+
+        Values of the body that are `small` are leaves: they stand for results that hold them.
+        """
         users = list(dict.fromkeys(use.operation for use in result.uses))
         plain = [
             user
@@ -127,7 +176,8 @@ class _Slice:
         ending = block.last_op
         assert ending is not None
         held = {v: r for r, v in zip(op.results, ending.operands, strict=True) if r is not result and r not in gone}
-        outside: dict[SSAValue, SSAValue] = {**dict(zip(block.args, op.operands, strict=True)), **held}
+        arguments = dict(zip(block.args, op.operands, strict=True))
+        outside: dict[SSAValue, SSAValue] = {**{v: v for v in small}, **arguments, **held}
         return found if found.reached(outside) else None
 
     def reached(self, outside: dict[SSAValue, SSAValue]) -> bool:
@@ -207,13 +257,14 @@ class PtirRematerializePass(ModulePass):
     Rematerialize results of fusions in the fusions that read them, where that reduces memory traffic.
 
     The fusions are elementwise, over rows, or a product or convolution with what follows it. Results of fewer than `least-bytes`
-    bytes are stored: they stay in the cache.
+    bytes are stored: they stay in the cache. With `totals=true`, totals of rows are stored instead of what is computed of them.
     """
 
     name = "mind-ptir-rematerialize"
 
     least_bytes: int = LEAST_BYTES
+    totals: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         register(ctx)
-        rematerialize(op, least_bytes=self.least_bytes)
+        rematerialize(op, least_bytes=self.least_bytes, totals=self.totals)

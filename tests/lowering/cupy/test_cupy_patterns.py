@@ -171,7 +171,7 @@ REASONS: list[tuple[str, Callable[..., Any], str]] = [
     ("bf16[8,3] si32[8]", lambda x, i: segmented(x, i, accum_dtype=BF16), "a sum in bf16"),
     ("bf16[8,5]", lambda x: pooled(x, BF16), "a sum in bf16"),
     ("bf16[8,5]", lambda x: reduce(x, "sum", accum_dtype=BF16), "a sum in bf16"),
-    ("f32[8,5]", lambda x: [reduce(x, "sum"), reduce(x, "sum", 0)], "reductions of different shapes or axes"),
+    ("f32[8,5]", lambda x: [reduce(x, "sum"), reduce(x, "sum", 0)], "columns of few rows that are reduced too"),
     ("f32[8,0]", lambda x: reduce(x, "sum"), "a reduction of nothing, or to nothing"),
     ("f32[8,5]", lambda x: [reduce(x, "sum"), ptir.SliceOp(x, starts=(0, 0), sizes=(2, 3))], "a result that is neither whole"),
     ("f32[6,6]", crossed, "a reduction used elsewhere than in its row"),

@@ -16,8 +16,13 @@ from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp
 from mind_lowering.cupy.prepare import prepared
 from mind_passes.fusion import rematerialize
+from mind_passes.fusion.fuse import fuse
+from mind_passes.fusion.merge_producers import merge_producers
+from mind_passes.fusion.merge_rows import merge_rows
+from mind_passes.fusion.split import split_products
+from mind_passes.fusion.wrap import wrap_ops
 from native_control_programs import dot, scan
-from ptir_forms import like, program, reduce, spread
+from ptir_forms import like, program, reduce, shape, softmax, spread
 
 X, SMALL = "f32[128,160]", "f32[8,12]"
 
@@ -36,6 +41,36 @@ def normal(x: Any, w: Any) -> Any:
     centred = ptir.SubOp(x, spread(mean, x))
     y = ptir.DotGeneralOp(ptir.TanhOp(centred), w, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(0,))
     return [ptir.MulOp(y, centred), mean]
+
+
+def centred(x: Any, w: Any) -> Any:
+    """Rows less their means, which nothing else needs: these are stored, and the differences are not."""
+    mean = ptir.MulOp(reduce(x, "sum"), like(reduce(x, "sum"), 1 / 160))
+    rest = ptir.SubOp(x, spread(mean, x))
+    y = ptir.DotGeneralOp(ptir.TanhOp(rest), w, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(0,))
+    return ptir.MulOp(y, rest)
+
+
+def multiplied(x: Any, w: Any) -> Any:
+    """Rows less their means are stored, because a product reads them."""
+    rest = ptir.SubOp(x, spread(reduce(x, "max"), x))
+    y = ptir.DotGeneralOp(rest, w, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(0,))
+    return ptir.MulOp(y, rest)
+
+
+def twice(x: Any, w: Any) -> Any:
+    """Of a softmax both totals of a row are stored."""
+    e = softmax(ptir.TanhOp(x))
+    y = ptir.DotGeneralOp(ptir.NegOp(e), w, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(0,))
+    return ptir.MulOp(y, e)
+
+
+def looked_up(table: Any, i: Any, w: Any) -> Any:
+    """Rows that are looked up are stored, but not what is computed of them."""
+    x = ptir.TakeOp(table, i)
+    rest = ptir.SubOp(x, spread(reduce(x, "max"), x))
+    y = ptir.DotGeneralOp(ptir.TanhOp(rest), w, batch_lhs=(), batch_rhs=(), contract_lhs=(1,), contract_rhs=(0,))
+    return [ptir.MulOp(y, rest), x]
 
 
 def of_two(x: Any, z: Any, w: Any) -> Any:
@@ -60,6 +95,11 @@ def in_a_loop(x: Any, xs: Any) -> Any:
 CASES: dict[str, tuple[str, Any, list[int]]] = {
     "activation": (f"{X} f32[160,160]", activation, [1, 1]),
     "normal": (f"{X} f32[160,160]", normal, [2, 1]),
+    "centred": (f"{X} f32[160,160]", centred, [2, 1]),
+    "multiplied": (f"{X} f32[160,160]", multiplied, [1, 1]),
+    "softmax": (f"{X} f32[160,160]", twice, [3, 1]),
+    "short rows": ("f32[4096,8] f32[8,8]", centred, [2, 1]),
+    "looked up": ("f32[300,160] si32[128] f32[160,160]", looked_up, [3, 1]),
     "of two": (f"{X} {X} f32[160,160]", of_two, [2, 1]),
     "dividing": ("si32[160,160] si32[160,160] si32[160,160]", dividing, [2, 1]),
     "small": (f"{SMALL} f32[12,12]", activation, [2, 1]),
@@ -76,6 +116,34 @@ def results(module: Any) -> list[int]:
 def test_what_leaves_kernels(case: str) -> None:
     types, body, expected = CASES[case]
     assert results(program(types, body)) == expected
+
+
+STORED = {
+    "looked up": [(128, 160), (128, 160), (128, 1)],
+    "centred": [(128, 160), (128, 1)],
+    "short rows": [(4096, 8), (4096, 8)],
+    "softmax": [(128, 160), (128, 1), (128, 1)],
+}
+
+
+@pytest.mark.parametrize("case", STORED)
+def test_totals_of_long_rows_are_stored(case: str) -> None:
+    types, body, _ = CASES[case]
+    func = prepared(next(iter(functions(program(types, body)))))
+    first = next(op for op in walk(func) if isinstance(op, FusionOp))
+    assert sorted((shape(v) for v in first.results), reverse=True) == STORED[case]
+
+
+@pytest.mark.parametrize("totals", [False, True])
+def test_totals_are_stored_only_on_request(totals: bool) -> None:
+    types, body, _ = CASES["centred"]
+    module = program(types, body)
+    for step in (fuse, split_products, wrap_ops, merge_rows, merge_producers):
+        step(module)
+    rematerialize.rematerialize(module, totals=totals)
+    stored = [shape(v) for op in walk(module) if isinstance(op, FusionOp) for v in op.results]
+    assert ((128, 1) in stored) == totals
+    assert stored.count((128, 160)) == 3 - totals
 
 
 def test_the_bits_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,8 @@ from cuda_emulation import compiled, compiler
 from fake_device import compile_on_fake
 from fake_gpu import FakeMachine
 from mind_lowering.cupy.cuda_cpp.text import module_text
+from mind_lowering.cupy.kernels import column_sums
+from mind_passes.fusion import rematerialize
 from models import gpt2
 from models.optimised import optimised
 from models.training import AdamW, parameter_names, state_names, train_step
@@ -38,15 +40,22 @@ def step() -> tuple[Any, list[np.ndarray], list[int]]:
     return module, values, [i for i, s in enumerate(program.inputs) if s.name in held]
 
 
-def test_every_kernel_of_it_does_what_numpy_does() -> None:
+@pytest.mark.parametrize("is_large", [False, True])
+def test_every_kernel_of_it_does_what_numpy_does(is_large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     But for what bf16 rounds elsewhere, as attention keeps its weights in f32. The epsilon makes little of gradients of noise.
 
-    It takes seconds: the kernels of a model, forwards and backwards, are compiled by g++.
+    It takes seconds: the kernels of a model, forwards and backwards, are compiled by g++. In a large model, rows are summed
+    over the rows too, and totals of rows are stored.
     """
     compiler()
     module, values, donated = step()
+    if is_large:
+        monkeypatch.setattr(column_sums, "ENOUGH_BLOCKS", 1)
+        monkeypatch.setattr(column_sums, "LEAST_ROWS", 1)
+        monkeypatch.setitem(rematerialize.rematerialize.__kwdefaults__, "least_bytes", 0)
     made: Any = compile_on_fake(module.clone())
+    assert ("column0[" in made.cuda) == is_large
     found, expected = made(*values), mind_runtime.compile(module)(*values)
     weights = len(donated) // 3
     assert found[0] == pytest.approx(float(expected[0]), rel=1e-3)

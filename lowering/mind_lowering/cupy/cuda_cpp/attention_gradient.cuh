@@ -22,11 +22,13 @@ MIND void gather(R (&o)[high][columns], const R* w, const R* b) {
             for (int i = 0; i < high; ++i) o[i][j] = fused(w[c * down + (y + 8 * i) * right], value, o[i][j]);
         }
 }
-template <int width, int high, int columns, class O, class R, class I> MIND void put(O* out, I pitch, I first, I end, R (&o)[high][columns]) {
+template <int width, int high, int columns, class O, class R, class I, class Finish>
+MIND void put(O* out, I pitch, I first, I end, R (&o)[high][columns], Finish finish) {
     const int x = threadIdx.x % 8, y = threadIdx.x / 8;
     for (int i = 0; i < high; ++i)
         for (int j = 0; j < columns; ++j)
-            if (first + y + 8 * i < end && x + 8 * j < width) out[(first + y + 8 * i) * pitch + x + 8 * j] = Stored<O>::store(o[i][j]);
+            if (first + y + 8 * i < end && x + 8 * j < width)
+                out[(first + y + 8 * i) * pitch + x + 8 * j] = Stored<O>::store(finish(rounded<O>(o[i][j])));
 }
 // Whether a row below `end`, from `first` on, has no score far above what hides keys.
 template <int threads, class R, class I, class Greatest> MIND bool looks_at_all(I first, I end, R hidden, Greatest greatest) {
@@ -37,9 +39,9 @@ template <int threads, class R, class I, class Greatest> MIND bool looks_at_all(
 
 // Keys from `first` on of one matrix, and all rows from `start` on.
 template <int rows, int keys, int depth, int width, int tall, int wide, bool of_k, bool of_v, class R, class S, class K, class V, class I,
-          class Weigh, class Greatest>
+          class Weigh, class Greatest, class FinishK, class FinishV>
 MIND void attend_keys(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<S, I> g, K* dk, I k_pitch, V* dv, I v_pitch, I first, I start,
-                      R hidden, Weigh weigh, Greatest greatest) {
+                      R hidden, Weigh weigh, Greatest greatest, FinishK finish_k, FinishV finish_v) {
     constexpr int high = tall / 8, across = wide / 8, of_depth = (depth + 7) / 8, of_width = (width + 7) / 8;
     constexpr int deep = of_depth * 8 + 4, thick = of_width * 8 + 4;  // neighbouring rows begin in other banks
     alignas(16) __shared__ R ks[wide * deep], vs[of_k ? wide * thick : 1], qs[tall * deep], gs[tall * thick], ps[of_v ? tall * (wide + 1) : 1],
@@ -72,14 +74,15 @@ MIND void attend_keys(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<S, 
         if constexpr (of_v) gather<tall, wide + 1, 1, thick>(ov, ps, gs);
         if constexpr (of_k) gather<tall, wide + 1, 1, deep>(ok, ds, qs);
     }
-    if constexpr (of_v) put<width>(dv, v_pitch, first, I(keys), ov);
-    if constexpr (of_k) put<depth>(dk, k_pitch, first, I(keys), ok);
+    if constexpr (of_v) put<width>(dv, v_pitch, first, I(keys), ov, finish_v);
+    if constexpr (of_k) put<depth>(dk, k_pitch, first, I(keys), ok, finish_k);
 }
 
 // Rows from `first` on of one matrix, and all keys up to `end`.
-template <int rows, int keys, int depth, int width, int tall, int wide, class R, class S, class O, class I, class Weigh, class Greatest>
+template <int rows, int keys, int depth, int width, int tall, int wide, class R, class S, class O, class I, class Weigh, class Greatest,
+          class Finish>
 MIND void attend_queries(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<S, I> g, O* dq, I pitch, I first, I end, R hidden,
-                         Weigh weigh, Greatest greatest) {
+                         Weigh weigh, Greatest greatest, Finish finish) {
     constexpr int high = tall / 8, across = wide / 8, of_depth = (depth + 7) / 8, of_width = (width + 7) / 8;
     constexpr int deep = of_depth * 8 + 4, thick = of_width * 8 + 4;  // neighbouring rows begin in other banks
     alignas(16) __shared__ R ks[wide * deep], vs[wide * thick], qs[tall * deep], gs[tall * thick], ds[tall * (wide + 1)];
@@ -109,7 +112,7 @@ MIND void attend_queries(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<
         __syncthreads();
         gather<wide, 1, wide + 1, deep>(o, ds, ks);
     }
-    put<depth>(dq, pitch, first, I(rows), o);
+    put<depth>(dq, pitch, first, I(rows), o, finish);
 }
 
 // `count` rows of f16 or bf16 by rows and, if wanted, by columns.
@@ -152,22 +155,22 @@ template <class S, int tiles, int columns> MIND void gather_narrow(float (&o)[co
         }
     }
 }
-template <int columns, class O, class I> MIND void put_narrow(O* out, I pitch, I row, I end, float (&o)[columns][4]) {
+template <int columns, class O, class I, class Finish> MIND void put_narrow(O* out, I pitch, I row, I end, float (&o)[columns][4], Finish finish) {
     const int t = threadIdx.x % 4;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         const I r = row + 8 * half;
         if (r < end)
             for (int n = 0; n < columns; ++n)
-                for (int e = 0; e < 2; ++e) out[r * pitch + 8 * n + 2 * t + e] = Stored<O>::store(o[n][2 * half + e]);
+                for (int e = 0; e < 2; ++e) out[r * pitch + 8 * n + 2 * t + e] = Stored<O>::store(finish(rounded<O>(o[n][2 * half + e])));
     }
 }
 
 // As `attend_keys`, on tensor cores: 4 warps with 16 keys each.
 template <int rows, int keys, int depth, int width, int tall, bool of_k, bool of_v, class S, class K, class V, class I, class Weigh,
-          class Greatest>
+          class Greatest, class FinishK, class FinishV>
 MIND void attend_keys_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<S, I> g, K* dk, I k_pitch, V* dv, I v_pitch, I first,
-                             I start, float hidden, Weigh weigh, Greatest greatest) {
+                             I start, float hidden, Weigh weigh, Greatest greatest, FinishK finish_k, FinishV finish_v) {
     constexpr int tiles = tall / 8;
     alignas(16) __shared__ ui16 qs[tall * (depth + 8)], qt[of_k ? depth * (tall + 8) : 1], gs[of_k ? tall * (width + 8) : 1],
         gt[of_v ? width * (tall + 8) : 1];
@@ -197,14 +200,14 @@ MIND void attend_keys_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Mat
         if constexpr (of_v) gather_narrow<S>(ov, s, gt);
         if constexpr (of_k) gather_narrow<S>(ok, d, qt);
     }
-    if constexpr (of_v) put_narrow(dv, v_pitch, key, I(keys), ov);
-    if constexpr (of_k) put_narrow(dk, k_pitch, key, I(keys), ok);
+    if constexpr (of_v) put_narrow(dv, v_pitch, key, I(keys), ov, finish_v);
+    if constexpr (of_k) put_narrow(dk, k_pitch, key, I(keys), ok, finish_k);
 }
 
 // As `attend_queries`, on tensor cores: 4 warps with 16 rows each.
-template <int rows, int keys, int depth, int width, int wide, class S, class O, class I, class Weigh, class Greatest>
+template <int rows, int keys, int depth, int width, int wide, class S, class O, class I, class Weigh, class Greatest, class Finish>
 MIND void attend_queries_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<S, I> g, O* dq, I pitch, I first, I end,
-                                float hidden, Weigh weigh, Greatest greatest) {
+                                float hidden, Weigh weigh, Greatest greatest, Finish finish) {
     constexpr int tiles = wide / 8;
     alignas(16) __shared__ ui16 ks[wide * (depth + 8)], kt[depth * (wide + 8)], vs[wide * (width + 8)];
     const int lane = threadIdx.x % 32, t = lane % 4;
@@ -231,7 +234,7 @@ MIND void attend_queries_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, 
         }
         gather_narrow<S>(o, d, kt);
     }
-    put_narrow(dq, pitch, row, I(rows), o);
+    put_narrow(dq, pitch, row, I(rows), o, finish);
 }
 
 }  // namespace mind

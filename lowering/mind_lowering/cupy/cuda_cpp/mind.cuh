@@ -249,26 +249,32 @@ template <class T, class S, class R> MIND auto bitcast(R x) {
     return Stored<T>::load(bits.to);
 }
 
-// Several elements at once. Pointers are aligned to 16 bytes and `base` to `count` elements.
+// Several elements at once, all of them or those before `end`. Pointers are aligned to 16 bytes and `base` to `count` elements.
 
 template <class S, int count> struct alignas(sizeof(S) * count) Pack { S at[count]; };
 
+template <int count, class S, class R, class I> MIND void load(R (&to)[count], const S* from, I base) {
+    const Pack<S, count> pack = *reinterpret_cast<const Pack<S, count>*>(from + base);
+#pragma unroll
+    for (int j = 0; j < count; ++j) to[j] = Stored<S>::load(pack.at[j]);
+}
 template <int count, class S, class R, class I> MIND void load(R (&to)[count], const S* from, I base, I end) {
     if (base + count <= end) {
-        const Pack<S, count> pack = *reinterpret_cast<const Pack<S, count>*>(from + base);
-#pragma unroll
-        for (int j = 0; j < count; ++j) to[j] = Stored<S>::load(pack.at[j]);
+        load(to, from, base);
     } else {
 #pragma unroll
         for (int j = 0; j < count; ++j) to[j] = base + j < end ? Stored<S>::load(from[base + j]) : R(0);
     }
 }
+template <int count, class S, class R, class I> MIND void store(S* to, const R (&from)[count], I base) {
+    Pack<S, count> pack;
+#pragma unroll
+    for (int j = 0; j < count; ++j) pack.at[j] = Stored<S>::store(from[j]);
+    *reinterpret_cast<Pack<S, count>*>(to + base) = pack;
+}
 template <int count, class S, class R, class I> MIND void store(S* to, const R (&from)[count], I base, I end) {
     if (base + count <= end) {
-        Pack<S, count> pack;
-#pragma unroll
-        for (int j = 0; j < count; ++j) pack.at[j] = Stored<S>::store(from[j]);
-        *reinterpret_cast<Pack<S, count>*>(to + base) = pack;
+        store(to, from, base);
     } else {
 #pragma unroll
         for (int j = 0; j < count; ++j)
@@ -324,16 +330,16 @@ template <class K, int team, class T> MIND T all(T x, T identity) {
         return warp<K, 32>(lane < team / 32 ? parts[lane] : identity);
     }
 }
-// The reduction over threads 32 apart: one for each lane, all warps of the block together. All get it.
-template <class K, int warps, class T> MIND T across(T x) {
-    __shared__ T parts[warps][32];
-    const int lane = threadIdx.x % 32, number = threadIdx.x / 32;
+// The reduction over threads `lanes` apart: one for each of as many threads, all of the block together. All get it.
+template <class K, int count, int lanes = 32, class T> MIND T across(T x) {
+    __shared__ T parts[count][lanes];
+    const int lane = threadIdx.x % lanes, number = threadIdx.x / lanes;
     __syncthreads();
     parts[number][lane] = x;
     __syncthreads();
     x = parts[0][lane];
 #pragma unroll
-    for (int i = 1; i < warps; ++i) x = K::of(x, parts[i][lane]);
+    for (int i = 1; i < count; ++i) x = K::of(x, parts[i][lane]);
     return x;
 }
 // Whether this block is the last of `count` to come here, for each counter. What the others wrote before is visible then.

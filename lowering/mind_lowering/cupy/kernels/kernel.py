@@ -121,10 +121,10 @@ class KernelWriter:
         Statements for the elements at `at`: outputs by number are written, reductions taken up in the named variables.
 
         `head` gives the variables of the place. With a `vector` of a width, the first place and the end, they are a loop over
-        `j` between loads and stores of that many elements. `guard` says which of them there are, `along` is the index along the
-        reduced axes.
+        `j` between loads and stores of that many elements, which are all there if the end is empty. `guard` says which of them
+        there are, `along` is the index along the reduced axes.
         """
-        width, start, end = vector
+        width, base = vector[0], ", ".join(filter(None, vector[1:]))
         scope.whole = linear(at, scope)
         packs, after = self._packed(scope, at, vector), list[str]()
         outputs, sums = list(outputs), list(sums)
@@ -140,7 +140,7 @@ class KernelWriter:
             else:
                 before.append(f"{register(spec(value)[0])} {pointer}_[{width}] = {{}};")
                 writes.append(f"{pointer}_[j] = {name};")
-                after.append(f"mind::store<{width}>({pointer}, {pointer}_, {start}, {end});")
+                after.append(f"mind::store<{width}>({pointer}, {pointer}_, {base});")
         for (op, total), name in zip(sums, names[len(results) :], strict=True):
             writes.append(f"{total} = {combiner(op)}::of({total}, {taken_up(op, name, along)});")
         inner = [*scope.lines, *writes, *scope.keep(at)]
@@ -153,14 +153,14 @@ class KernelWriter:
 
     def _packed(self, scope: Scope, at: Place, vector: tuple[int, str, str]) -> dict[SSAValue, list[str]]:
         """Loads of several elements of the inputs that have as many as there are places."""
-        width, start, end = vector
+        width, base = vector[0], ", ".join(filter(None, vector[1:]))
         found: dict[SSAValue, list[str]] = {}
         size = prod(prod(chunk.dims) for chunk in at)
         for value, pointer in self.source.pointers.items():
             dtype, shape = spec(value)
             if width > 1 and prod(shape) == size:
                 scope.packed[value] = f"{pointer}_"
-                load = f"mind::load<{width}>({pointer}_, {pointer}, {start}, {end});"
+                load = f"mind::load<{width}>({pointer}_, {pointer}, {base});"
                 found[value] = [f"{register(dtype)} {pointer}_[{width}];", load]
         return found
 

@@ -27,8 +27,9 @@ from ..kernels.places import spec
 from ..kernels.scalars import NARROW, STORED, cast, literal, register
 from ..kernels.scope import Scope
 from ..kernels.unsupported import Unsupported
+from .destinations import destination_of
 from .layout import Strided, strided
-from .matrices import SHARED_BYTES, Axes, Matrix, axes_of, batch_offset, check_sums, places_of, scored
+from .matrices import SHARED_BYTES, Axes, Matrix, axes_of, batch_offset, check_sums, scored
 
 FEW_ROWS = 8
 """Up to so many rows of queries are too few for tiles."""
@@ -88,7 +89,7 @@ def _parts(block: Block) -> _AttentionParts:
     keeps = len(body.results) > 1
     if keeps and not _is_kept(body.results[1:], found, F64 if q.dtype is F64 else F32):
         raise Unsupported("an attention with other results")
-    return _AttentionParts(body, first, found.z, last, q, k, v, places_of(last, body, 0), keeps)
+    return _AttentionParts(body, first, found.z, last, q, k, v, destination_of(last, body, 0).places, keeps)
 
 
 def _is_kept(results: Sequence[SSAValue], found: softmax.Softmax, wide: PtirDType) -> bool:

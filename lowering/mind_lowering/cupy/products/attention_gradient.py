@@ -3,7 +3,8 @@ Gradients of attention as kernels: which fusions are one, and their text around 
 
 Such a fusion makes weights again from queries, keys and what is known of each row, and ends in products that sum over the rows,
 for keys and values, or over the keys, for queries. What happens to a score and to its adjoint in between is any elementwise code.
-Tiles are on tensor cores for f16 and bf16, whose weights and adjoints are rounded before the last products, with sums in f32.
+Gradients are results, or parts of an array that is updated in place. Tiles are on tensor cores for f16 and bf16, whose weights
+and adjoints are rounded before the last products, with sums in f32.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from math import prod
 
 from xdsl.ir import Block, SSAValue
 
-from mind_dialect.ptir import CastOp, DotGeneralOp, ExpOp, ReduceOp, SubOp
+from mind_dialect.ptir import CastOp, ConcatOp, ConstantOp, DotGeneralOp, ExpOp, ReduceOp, SliceOp, SubOp
 from mind_dialect.ptir.types import F32, F64, PtirDType
 from mind_passes.ptir.patterns.causal import hidden_from
 
@@ -26,8 +27,9 @@ from ..kernels.places import Chunk, spec
 from ..kernels.scalars import NARROW, cast, literal, register
 from ..kernels.scope import Scope
 from ..kernels.unsupported import Unsupported
+from .destinations import Destination, destination_of, placed_parts
 from .layout import strided
-from .matrices import SHARED_BYTES, Matrix, axes_of, batch_offset, check_sums, places_of, scored
+from .matrices import SHARED_BYTES, Matrix, axes_of, batch_offset, check_sums, scored
 
 _TILES = ((32, 32), (32, 16), (16, 16))
 _NARROW_TILES = (64, 32, 16)
@@ -49,6 +51,10 @@ class _GradientParts:
     adjoint: DotGeneralOp | None
     ends: list[DotGeneralOp]
     exponential: ExpOp
+    concat: ConcatOp | None
+    """The concatenation that is the only result, of the gradients and the other parts of an array."""
+    into: int | None
+    """The input that is this array, if it is given."""
     depends: dict[SSAValue, set[DotGeneralOp]] = field(default_factory=dict[SSAValue, "set[DotGeneralOp]"])
 
 
@@ -66,14 +72,16 @@ def _parts(block: Block) -> _GradientParts:
             (ends if needs else first).append(op)
             needs = set() if needs else {op}
         depends[op.results[0]] = needs
+    concat, into = placed_parts(body) or (None, None)
+    written = len(body.results) if concat is None else sum(not isinstance(v.owner, SliceOp | ConstantOp) for v in concat.operands)
     found = [op for op in body.ops if isinstance(op, ExpOp) and isinstance(op.x.owner, SubOp) and depends[op.x]]
-    if len(found) != 1 or len(depends[found[0].x]) != 1 or not 1 <= len(first) <= 2 or len(ends) != len(body.results):
+    if len(found) != 1 or len(depends[found[0].x]) != 1 or not 1 <= len(first) <= 2 or len(ends) != written:
         raise Unsupported("products that are no gradient of an attention")
     (scores,) = depends[found[0].x]
     others = [op for op in first if op is not scores]
     for op in (*first, *ends):
         check_sums(op)
-    return _GradientParts(body, scores, others[0] if others else None, ends, found[0], depends)
+    return _GradientParts(body, scores, others[0] if others else None, ends, found[0], concat, into, depends)
 
 
 class GradientSchedule(Schedule):
@@ -81,7 +89,7 @@ class GradientSchedule(Schedule):
 
     def __init__(self, op: DotGeneralOp, block: Block):
         self.parts = parts = _parts(block)
-        self.body = parts.body
+        self.body, self.into = parts.body, parts.into
         self.shape = spec(parts.scores.result)[1]
         self.batch, (self.rows, self.keys) = self.shape[:-2], self.shape[-2:]
         self.count = prod(self.batch)
@@ -102,7 +110,7 @@ class GradientSchedule(Schedule):
         assert isinstance(difference, SubOp), "found so"
         self.greatest = difference.rhs
         self.bounds = None if parts.depends.get(difference.rhs) else hidden_from(difference.lhs, parts.scores)
-        self.places = {number: places_of(parts.ends[number], self.body, number) for number in self.ends.values()}
+        self.written = {n: destination_of(parts.ends[n], self.body, n, parts.concat) for n in self.ends.values()}
         self.at = scored(self.batch, self.rows, self.keys)
         self.first = (*self.at[:-1], Chunk((self.keys,), "0"))
         self.given = {"v0": parts.scores, **({} if parts.adjoint is None else {"w0": parts.adjoint})}
@@ -181,11 +189,12 @@ class GradientSchedule(Schedule):
         total = count * self.count
         tile = f"{count - 1} - b % {count}" if self.of_queries else f"b % {count}"
         lines = [f"const I z = b / {count};", f"const I first = ({tile}) * {own};", *self._weigh(writer), *self._greatest(writer)]
-        lines += self._limit(own)
+        lines += [*self._limit(own), *self._finish()]
         wide = "" if suffix else f", {register(self.wide)}"
         sizes = f"{self.rows}, {self.keys}, {self.depth}, {self.width}, {tiles}"
+        finish = "finish_queries" if self.of_queries else "finish_keys, finish_values"
         hidden = literal(self.wide, -float("inf") if self.bounds is None else self.bounds.hidden)
-        given = f"{self._operands(scope)}, {self._outs(scope)}, first, limit, {hidden}, weigh, greatest"
+        given = f"{self._operands(scope)}, {self._outs(scope)}, first, limit, {hidden}, weigh, greatest, {finish}"
         if self.of_queries:
             call = f"mind::attend_queries{suffix}<{sizes}{wide}>({given});"
         else:
@@ -193,7 +202,7 @@ class GradientSchedule(Schedule):
             call = f"mind::attend_keys{suffix}<{sizes}, {flags}{wide}>({given});"
         loop = [f"for (I b = blockIdx.x; b < {total}; b += gridDim.x) {{", *indented([*lines, *scope.lines, call]), "}"]
         names = ["attention", "gradient", "of", *(self.ends if self.of_queries else sorted(self.ends))]
-        return writer.kernel(loop, writer.launch(min(total, MOST_BLOCKS), 128 if suffix else 64), names=names)
+        return writer.kernel(loop, writer.launch(min(total, MOST_BLOCKS), 128 if suffix else 64, into=self.into), names=names)
 
     def _operands(self, scope: Scope) -> str:
         """Queries, keys, values and adjoints of results as matrices."""
@@ -205,13 +214,28 @@ class GradientSchedule(Schedule):
     def _outs(self, scope: Scope) -> str:
         """Return the addresses at which gradients are written, and the distances of their rows."""
         found: list[str] = []
-        for part in ("queries",) if self.of_queries else ("keys", "values"):
+        for part in self._parts():
             if (number := self.ends.get(part)) is None:
                 found.append("(float*)0, I(0)")
             else:
-                places = self.places[number]
-                found.append(f"b{number} + {batch_offset(self.batch, places, 'z', scope)}, I({places[-2]})")
+                to = self.written[number]
+                start = f"{to.start} + " if to.start else ""
+                found.append(f"b{to.result} + {start}{batch_offset(self.batch, to.places, 'z', scope)}, I({to.places[-2]})")
         return ", ".join(found)
+
+    def _parts(self) -> Sequence[str]:
+        """The gradients that the function of the kernel has."""
+        return ("queries",) if self.of_queries else ("keys", "values")
+
+    def _finish(self) -> list[str]:
+        """The functions that change elements of gradients before they are written."""
+        nothing = Destination(0, ())
+        found: list[str] = []
+        for part in self._parts():
+            number = self.ends.get(part)
+            to, product = (nothing, self.parts.scores) if number is None else (self.written[number], self.parts.ends[number])
+            found.append(to.function(product, f"finish_{part}"))
+        return found
 
     def _weigh(self, writer: KernelWriter) -> Sequence[str]:
         """The function from both products at a score, in the accumulator, to its weight and the adjoint of the first."""

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from mind_dialect.ptir import DotGeneralOp, ReshapeOp, TransposeOp
+from mind_dialect.ptir import DotGeneralOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import F32, F64
 
-from ...launch.ref import row_major
-from ..kernels.body import Body
 from ..kernels.places import Dims, Place, cut, place, spec
 from ..kernels.scalars import STORED
 from ..kernels.scope import Scope
@@ -79,21 +77,6 @@ class Matrix:
         base = self.operand.base(scope, self.batch, index)
         steps = f"I({self.operand.stride(self.down)}), I({self.operand.stride(self.right)})"
         return f"mind::Matrix<{STORED[self.operand.dtype]}, I>{{{base}, {steps}}}"
-
-
-def places_of(product: DotGeneralOp, body: Body, result: int) -> tuple[int, ...]:
-    """Return the distances of a product's elements in a result of a body, which may be a transpose of it, and that reshaped."""
-    value: SSAValue = product.result
-    users = {v: o for o in body.ops for v in o.operands}
-    perm = tuple(range(len(spec(value)[1])))
-    if isinstance(iteration := users.get(value), TransposeOp):
-        perm, value = tuple(a % len(perm) for a in iteration.values()["perm"]), iteration.result
-    steps = row_major(spec(value)[1])
-    if isinstance(view := users.get(value), ReshapeOp):
-        value = view.result
-    if body.results[result] is not value or perm[-1] != len(perm) - 1:
-        raise Unsupported("products with an epilogue")
-    return tuple(steps[perm.index(a)] for a in range(len(perm)))
 
 
 def scored(batch: Dims, rows: int, keys: int) -> Place:
