@@ -19,9 +19,10 @@ from mind_dialect.extents.dims import product_dims
 from mind_dialect.ptir.types import F32, SI64, PtirDType
 from mind_dialect.ptir_shapes import Dim, Dims
 
+from ..places import at_places
 from ..unsupported import Refused
 from .converter import AtenConverter, Call, Results, Row, Table, wide
-from .structural import MOST_STRIDED, taken
+from .structural import MOST_STRIDED
 
 Sizes = Sequence[int]
 
@@ -234,13 +235,18 @@ def _factors(dtype: PtirDType, scales: Sequence[float] | None, sizes: Sizes, out
     return [_rounded(dtype, v) for v in found]
 
 
-def _nearest(to: AtenConverter, call: Call, x: SSAValue, out: Any, scales: Sequence[float] | None = None) -> SSAValue:
-    """The element at the position rounded down, which torch computes in f32 for images of every dtype."""
-    for axis, factor in zip((2, 3), _factors(F32, scales, to.sizes(x, (2, 3)), _ints(call.shape[2:])), strict=True):
-        size, count = to.sizes(x, [axis])[0], int(call.shape[axis])
-        places = [min(math.floor(_rounded(F32, i * factor)), size - 1) for i in range(count)]
-        x = taken(to, x, axis, to.integers(places))
-    return x
+def _nearest(n: int, offset: float = 0.0) -> Row:
+    """Return the row of the element at each position plus `offset`, rounded down, which torch computes in f32 for all dtypes."""
+
+    def row(to: AtenConverter, call: Call, x: SSAValue, out: Any, scales: Sequence[float] | None = None) -> SSAValue:
+        axes = range(2, 2 + n)
+        for axis, factor in zip(axes, _factors(F32, scales, to.sizes(x, axes), _ints(call.shape[2:])), strict=True):
+            size, count = to.sizes(x, [axis])[0], int(call.shape[axis])
+            places = [min(math.floor(_rounded(F32, (i + offset) * factor)), size - 1) for i in range(count)]
+            x = at_places(to, x, axis, places)
+        return x
+
+    return row
 
 
 def _ints(shape: Dims) -> list[int]:
@@ -259,8 +265,8 @@ def _bilinear(
         places = [_rounded(dtype, i * factor if align else max((i + 0.5) * factor - 0.5, 0.0)) for i in range(count)]
         first = [min(math.floor(p), size - 1) for p in places]
         parts = [p - i for p, i in zip(places, first, strict=True)]
-        left = taken(to, x, axis, to.integers(first))
-        right = taken(to, x, axis, to.integers([min(i + 1, size - 1) for i in first]))
+        left = at_places(to, x, axis, first)
+        right = at_places(to, x, axis, [min(i + 1, size - 1) for i in first])
         less, more = ([1 - p for p in parts], parts)
         x = to.emit(
             ptir.AddOp,
@@ -355,5 +361,6 @@ WINDOWS: Table = {
     "max_pool2d_with_indices_backward.default": _max_pool_backward,
     "max_pool3d_with_indices.default": _max_pool(3),
     "upsample_bilinear2d.vec": _bilinear,
-    "upsample_nearest2d.vec": _nearest,
+    **{f"upsample_nearest{n}d.vec": _nearest(n) for n in (1, 2, 3)},
+    **{f"_upsample_nearest_exact{n}d.vec": _nearest(n, 0.5) for n in (1, 2, 3)},
 }
