@@ -19,6 +19,7 @@ from .normalization import NORMALIZATION
 from .norms import NORMS
 from .orders import ORDERS
 from .orthogonal import ORTHOGONAL
+from .overlaps import OVERLAPS
 from .products import PRODUCTS
 from .random_numbers import RANDOM_NUMBERS
 from .real_functions import REAL_FUNCTIONS
@@ -61,6 +62,7 @@ ROWS: Table = {
     **LOSSES,
     **FACTORY,
     **WINDOWS,
+    **OVERLAPS,
     **SAMPLING,
     **{f"{name}.default": _DERIVATIVE for name in _DERIVATIVES},
     **{f"{name}.default": _SIZE for name in ("_unique", "_unique2", "bincount", "unique_consecutive", "unique_dim")},
@@ -73,7 +75,7 @@ SIZES = frozenset({"sym_size.int", "sym_numel.default"})
 KEPT = (
     *("_safe_softmax", "binary_cross_entropy", "celu", "detach", "hardsigmoid", "hardswish", "linear", "matmul", "mish"),
     *("multilabel_margin_loss_forward", "scaled_dot_product_attention", "sinc", "softplus", "special_entr"),
-    *("roll", "upsample_nearest1d.vec", "upsample_nearest3d.vec"),
+    *("col2im", "roll", "unfold_backward", "upsample_nearest1d.vec", "upsample_nearest3d.vec"),
     *(f"{kind}_pad{n}d" for kind in ("reflection", "replication") for n in (1, 2, 3)),
     *(f"_upsample_nearest_exact{n}d.vec" for n in (1, 2, 3)),
     *("special_log_ndtr", "special_xlog1py", "std.correction", "std_mean.correction", "xlogy"),

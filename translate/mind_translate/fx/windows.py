@@ -315,29 +315,6 @@ def _cubic_weight(distance: float, a: float = -0.5) -> float:
     return (((x - 5) * x + 8) * x - 4) * a if x < 2 else 0.0
 
 
-def _col2im(
-    to: AtenConverter, call: Call, x: SSAValue, out: Sizes, window: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes
-) -> SSAValue:
-    """Patches summed where they lie in the padded image, whose padding is then cut off."""
-    padded = [n + 2 * p for n, p in zip(out, padding, strict=True)]
-    counts = [(n - d * (k - 1) - 1) // s + 1 for n, d, k, s in zip(padded, dilation, window, stride, strict=True)]
-    axes = [
-        [[i * d + j * s for j in range(c)] for i in range(k)] for k, d, s, c in zip(window, dilation, stride, counts, strict=True)
-    ]
-    places = [a * padded[1] + b for rows in axes[0] for columns in axes[1] for a in rows for b in columns]
-    if len(places) > MOST_STRIDED:
-        raise Refused("col2im with very many elements")
-    lead = call.shape[:-2]
-    flat = to.reshape(x, (*lead, len(places)))
-    image = to.number(0, call.dtype, (*lead, padded[0] * padded[1]))
-    indices = to.broadcast(to.integers(places), to.shape(flat))
-    summed = to.emit(ptir.ScatterReduceOp, image, indices, flat, kind="add", axis=len(lead))
-    whole = to.reshape(summed, (*lead, *padded))
-    for axis, (n, p) in enumerate(zip(out, padding, strict=True), len(lead)):
-        whole = to.part(whole, axis, p, p + n)
-    return whole
-
-
 WINDOWS: Table = {
     "_upsample_bicubic2d_aa.default": _smooth(2.0, _cubic_weight),
     "_upsample_bilinear2d_aa.default": _smooth(1.0, _linear_weight),
@@ -349,7 +326,6 @@ WINDOWS: Table = {
     "avg_pool1d.default": _avg_pool(1),
     "avg_pool2d.default": _avg_pool(2),
     "avg_pool3d.default": _avg_pool(3),
-    "col2im.default": _col2im,
     **{
         f"fractional_max_pool{n}d.default": Refused(
             "windows at positions that torch computes from random numbers", f"use max_pool{n}d"
