@@ -87,7 +87,6 @@ bounds or at 0, or NaN where one of their pieces overflows.
 """
 DECOMPOSED = (
     *(
-        "bucketize.Tensor",
         "dist.default",
         "grid_sampler_2d.default",
         "ldexp.Tensor",
