@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -144,8 +143,6 @@ def _decompositions() -> Any:
             table.pop(getattr(packet, kept), None)
     more = [getattr(getattr(torch.ops.aten, name), overload) for name, overload in (key.split(".") for key in DECOMPOSED)]
     table.update(torch._decomp.get_decompositions(more))
-    # As registered it computes the places of a grid once for each channel, so that one kernel of torch's compiler does it all.
-    table[torch.ops.aten.grid_sampler_2d.default] = partial(torch._decomp.decompositions._grid_sampler_2d, _expand_grid=False)
     return table
 
 

@@ -75,7 +75,7 @@ SIZES = frozenset({"sym_size.int", "sym_numel.default"})
 KEPT = (
     *("_safe_softmax", "binary_cross_entropy", "celu", "detach", "hardsigmoid", "hardswish", "linear", "matmul", "mish"),
     *("multilabel_margin_loss_forward", "scaled_dot_product_attention", "sinc", "softplus", "special_entr"),
-    *("col2im", "roll", "unfold_backward", "upsample_nearest1d.vec", "upsample_nearest3d.vec"),
+    *("col2im", "grid_sampler_2d", "roll", "unfold_backward", "upsample_nearest1d.vec", "upsample_nearest3d.vec"),
     *(f"{kind}_pad{n}d" for kind in ("reflection", "replication") for n in (1, 2, 3)),
     *(f"_upsample_nearest_exact{n}d.vec" for n in (1, 2, 3)),
     *("special_log_ndtr", "special_xlog1py", "std.correction", "std_mean.correction", "xlogy"),
@@ -88,7 +88,6 @@ bounds or at 0, or NaN where one of their pieces overflows.
 DECOMPOSED = (
     *(
         "dist.default",
-        "grid_sampler_2d.default",
         "ldexp.Tensor",
         "narrow_copy.default",
         "native_batch_norm.default",

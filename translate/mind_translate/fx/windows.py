@@ -332,7 +332,6 @@ WINDOWS: Table = {
         )
         for n in (2, 3)
     },
-    "grid_sampler_2d.default": Refused("a graph that torch has not decomposed", "import it by from_torch, or decompose it"),
     "max_pool2d_with_indices.default": _max_pool(2),
     "max_pool2d_with_indices_backward.default": _max_pool_backward,
     "max_pool3d_with_indices.default": _max_pool(3),
