@@ -180,8 +180,13 @@ def _roll(to: AtenConverter, call: Call, x: SSAValue, shifts: Sequence[int], dim
     return x
 
 
-def _rolled(to: AtenConverter, x: SSAValue, axis: int, shift: int) -> SSAValue:
-    (size,) = to.sizes(x, [axis])
+def _rolled(to: AtenConverter, x: SSAValue, axis: int, shift: Any) -> SSAValue:
+    size = to.shape(x)[axis]
+    if not all(isinstance(n, int) for n in (*to.shape(x), shift)):
+        places = to.math(ptir.SubOp, to.emit(ptir.IotaOp, shape=(size,), dtype=SI64, axis=0), shift)
+        places = to.math(ptir.RemainderOp, places, size)
+        return taken(to, x, axis, to.wrapped(places, size))
+    assert isinstance(size, int), "all are known"
     first = -shift % size if size else 0
     return to.concat([to.part(x, axis, first, size), to.part(x, axis, 0, first)], axis) if first else x
 

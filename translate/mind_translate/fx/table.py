@@ -75,8 +75,7 @@ SIZES = frozenset({"sym_size.int", "sym_numel.default"})
 KEPT = (
     *("_safe_softmax", "binary_cross_entropy", "celu", "detach", "hardsigmoid", "hardswish", "linear", "matmul", "mish"),
     *("multilabel_margin_loss_forward", "scaled_dot_product_attention", "sinc", "softplus", "special_entr"),
-    *("col2im", "grid_sampler_2d", "roll", "unfold_backward", "upsample_nearest1d.vec", "upsample_nearest3d.vec"),
-    *(f"{kind}_pad{n}d" for kind in ("reflection", "replication") for n in (1, 2, 3)),
+    *("roll", "upsample_nearest1d.vec", "upsample_nearest3d.vec"),
     *(f"_upsample_nearest_exact{n}d.vec" for n in (1, 2, 3)),
     *("special_log_ndtr", "special_xlog1py", "std.correction", "std_mean.correction", "xlogy"),
 )
@@ -85,6 +84,11 @@ Ops, or one overload of an op, that have rows, so that torch is not asked to dec
 `multilabel_margin_loss_forward` has another value than the op; those of functions have another derivative than the op at their
 bounds or at 0, or NaN where one of their pieces overflows.
 """
+KEPT_STATIC = (
+    *("col2im.default", "grid_sampler_2d.default", "unfold_backward.default"),
+    *(f"{kind}_pad{n}d.default" for kind in ("reflection", "replication") for n in (1, 2, 3)),
+)
+"""Overloads whose rows need sizes: torch decomposes calls where a dimension has a name."""
 DECOMPOSED = (
     *(
         "dist.default",

@@ -15,14 +15,14 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.extents.dims import product_dims
+from mind_dialect.extents.dims import product_dims, sub_dims
 from mind_dialect.ptir.types import F32, SI64, PtirDType
 from mind_dialect.ptir_shapes import Dim, Dims
 
 from ..places import at_places
 from ..unsupported import Refused
 from .converter import AtenConverter, Call, Results, Row, Table, wide
-from .structural import MOST_STRIDED
+from .structural import MOST_STRIDED, taken
 
 Sizes = Sequence[int]
 
@@ -239,9 +239,17 @@ def _nearest(n: int, offset: float = 0.0) -> Row:
     """Return the row of the element at each position plus `offset`, rounded down, which torch computes in f32 for all dtypes."""
 
     def row(to: AtenConverter, call: Call, x: SSAValue, out: Any, scales: Sequence[float] | None = None) -> SSAValue:
-        axes = range(2, 2 + n)
-        for axis, factor in zip(axes, _factors(F32, scales, to.sizes(x, axes), _ints(call.shape[2:])), strict=True):
-            size, count = to.sizes(x, [axis])[0], int(call.shape[axis])
+        if scales is None:
+            factors = _factors(F32, None, to.sizes(x, range(2, 2 + n)), _ints(call.shape[2:]))
+        else:
+            factors = [_rounded(F32, 1 / s) for s in scales]
+        for axis, factor in enumerate(factors, 2):
+            size, count = to.shape(x)[axis], call.shape[axis]
+            if not isinstance(size, int) or not isinstance(count, int):
+                steps = to.cast(to.emit(ptir.IotaOp, shape=(count,), dtype=SI64, axis=0), F32)
+                found = to.cast(to.math(ptir.MulOp, to.math(ptir.AddOp, steps, offset), factor), SI64)
+                x = taken(to, x, axis, to.math(ptir.MinimumOp, found, sub_dims(size, 1)))
+                continue
             places = [min(math.floor(_rounded(F32, (i + offset) * factor)), size - 1) for i in range(count)]
             x = at_places(to, x, axis, places)
         return x
