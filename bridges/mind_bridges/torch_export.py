@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 from mind_dialect.errors import MindError, brief, error
 from mind_dialect.locations import shown_location
 from mind_lowering.ptir_kernels.formats import array_dtype
-from mind_translate.fx import DECOMPOSED, KEPT, dtype_of, read_exported
+from mind_translate.fx import DECOMPOSED, KEPT, KEPT_STATIC, dtype_of, read_exported
 from mind_translate.fx.graph import Exported, key_of
 from mind_translate.fx.locations import location_of
 from mind_translate.unsupported import Refused, Unsupported
@@ -144,9 +144,24 @@ def _decompositions() -> Any:
             table.pop(getattr(packet, kept), None)
     more = [getattr(getattr(torch.ops.aten, name), overload) for name, overload in (key.split(".") for key in DECOMPOSED)]
     table.update(torch._decomp.get_decompositions(more))
+    static = [getattr(getattr(torch.ops.aten, name), overload) for name, overload in (key.split(".") for key in KEPT_STATIC)]
+    table.update({op: _unless_static(f) for op, f in torch._decomp.get_decompositions(static).items()})
     # As registered it computes the places of a grid once for each channel, so that one kernel of torch's compiler does it all.
-    table[torch.ops.aten.grid_sampler_2d.default] = partial(torch._decomp.decompositions._grid_sampler_2d, _expand_grid=False)
+    sampler = partial(torch._decomp.decompositions._grid_sampler_2d, _expand_grid=False)
+    table[torch.ops.aten.grid_sampler_2d.default] = _unless_static(sampler)
     return table
+
+
+def _unless_static(decomposition: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a decomposition that leaves calls whole all of whose sizes are known."""
+    torch = require()
+
+    def decomposed(*args: Any, **kwargs: Any) -> Any:
+        leaves = torch.utils._pytree.tree_leaves((args, kwargs))
+        sizes = [n for v in leaves for n in (v.shape if isinstance(v, torch.Tensor) else [v])]
+        return decomposition(*args, **kwargs) if any(isinstance(n, torch.SymInt) for n in sizes) else NotImplemented
+
+    return decomposed
 
 
 def as_array(tensor: Any, what: str = "a tensor") -> np.ndarray:

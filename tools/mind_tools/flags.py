@@ -37,6 +37,7 @@ PASS_ALIASES = {
     "ptir-fuse": "mind-ptir-fuse",
     "ptir-convolve-patches": "mind-ptir-convolve-patches",
     "ptir-select-scatters": "mind-ptir-select-scatters",
+    "ptir-gather-axes": "mind-ptir-gather-axes",
     "ptir-expand-quantized": "mind-ptir-expand-quantized",
     "ptir-expand-complex": "mind-ptir-expand-complex",
     "ptir-expand-digamma": "mind-ptir-expand-digamma",

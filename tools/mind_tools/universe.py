@@ -72,6 +72,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-ptir-fuse": _from("mind_passes.fusion.fuse", "PtirFusePass"),
     "mind-ptir-convolve-patches": _from("mind_passes.fusion.convolve_patches", "PtirConvolvePatchesPass"),
     "mind-ptir-select-scatters": _from("mind_passes.fusion.select_scatters", "PtirSelectScattersPass"),
+    "mind-ptir-gather-axes": _from("mind_passes.fusion.gather_axes", "PtirGatherAxesPass"),
     "mind-ptir-expand-quantized": _from("mind_passes.fusion.expand_quantized", "PtirExpandQuantizedPass"),
     "mind-ptir-expand-complex": _from("mind_passes.ptir.expand_complex", "PtirExpandComplexPass"),
     "mind-ptir-expand-digamma": _from("mind_passes.ptir.expand_digamma", "PtirExpandDigammaPass"),

@@ -7,7 +7,7 @@ A copy is a group of no ops: one input, one output, each wherever it lies.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -25,7 +25,7 @@ from .nontemporal import passing
 from .slides import Clip
 from .steps import NativeStep
 from .target_info import TargetInfo
-from .views import Buffer, View, indices_of
+from .views import Buffer, Joined, View, indices_of
 
 
 @dataclass
@@ -146,6 +146,35 @@ class Group(NativeStep):
             return False
         alike = all(n == 1 or a == b for n, a, b in zip(self.shape, source.strides, target.strides, strict=True))
         return source.base.location == target.base.location and source.offset == target.offset and alike
+
+
+def forwards(group: Group) -> Group:
+    """
+    Return a group that goes through axes the other way round along which its inputs lie backwards, element by element.
+
+    Results must not be consecutive along such an axis: a transpose with a reversal then meets vectors of neighbours in order.
+    """
+    targets, inputs = [v for _, v in group.outputs], list(group.inputs.values())
+    is_plain = type(group) is Group and not (group.reductions or group.tables or group.clips or group.limited)
+    if not is_plain or any(v.lookups or isinstance(v.base, Joined) for v in group.views):
+        return group
+    along = [
+        a
+        for a in range(len(group.shape))
+        if any(v.strides[a] == -1 for v in inputs)
+        and not any(v.strides[a] == 1 and isinstance(v.base, Buffer) for v in inputs)
+        and not any(abs(v.strides[a]) == 1 for v in targets)
+    ]
+    if not along:
+        return group
+    turned = {value: _turned(v, along) for value, v in group.inputs.items()}
+    return replace(group, inputs=turned, outputs=[(value, _turned(v, along)) for value, v in group.outputs])
+
+
+def _turned(view: View, along: Sequence[int]) -> View:
+    """Return the same elements with some axes the other way round."""
+    strides = tuple(-s if a in along else s for a, s in enumerate(view.strides))
+    return replace(view, strides=strides, offset=view.offset + sum((view.shape[a] - 1) * view.strides[a] for a in along))
 
 
 def layout(view: View) -> Hashable:

@@ -17,7 +17,7 @@ from .memory import Access, buffers_of, rounded_up
 from .sort_keys import Keys
 from .steps import NativeStep
 from .target_info import TargetInfo
-from .views import Buffer, View, form
+from .views import Buffer, View, form, indices_of
 
 MOST_UNITS = 32
 """Units of work of a sort, at most: each has memory of its own."""
@@ -182,10 +182,10 @@ class IndexCheck(NativeStep):
 @dataclass
 class Scatter(NativeStep):
     """
-    `updates`, each combined with the element of `target` that its indices say; `kind` is add, max, min or replace.
+    `updates`, each combined with the element of `target` that its indices say; `kind` is add, mul, max, min or replace.
 
     `target` is a view in the shape of the updates that does not move along axes of indices alone; `columns` are views in that
-    shape too. Along the axes in `order`, updates may meet at one place.
+    shape too. Along the axes in `order`, updates may meet at one place. Updates that are looked up are so at indices in memory.
     """
 
     name: str
@@ -197,15 +197,21 @@ class Scatter(NativeStep):
     order: Sequence[int]
 
     @property
+    def views(self) -> Sequence[View]:
+        """Return the updates, the target, and the indices by which the former are looked up and the latter is."""
+        return [self.updates, self.target, *indices_of([self.updates]), *(c.index for c in self.columns)]
+
+    @property
     def addresses(self) -> Sequence[View]:
-        return [v for v in (self.updates, self.target, *(c.index for c in self.columns)) if isinstance(v.base, Buffer)]
+        return [v for v in self.views if isinstance(v.base, Buffer)]
 
     def access(self) -> Access:
         return _reading(self.addresses, self.target)
 
     def key(self) -> Hashable:
         columns = tuple([(form(c.index), c.stride, c.limit) for c in self.columns])
-        return self.kind, layout(self.updates), self.updates.shape, form(self.target), columns, tuple(self.order)
+        looked_up = tuple([form(index) for index in indices_of([self.updates])])
+        return self.kind, layout(self.updates), looked_up, self.updates.shape, form(self.target), columns, tuple(self.order)
 
     def contents(self) -> str:
         return f"{self.op.OPCODE} of {list(self.updates.shape)}"

@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import islice
+
+from xdsl.ir import Operation
+
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirOp
 
 from .demanded import shape_of
 from .grouping import BEYOND
+from .kernel_steps import Column, IndexCheck
 from .lookups import looked_up, windows_of
-from .patterns import Builder, row
+from .patterns import Builder, in_memory, row
 from .target_info import TargetInfo
 from .views import Lookup, View
 
 
 def _look_up(build: Builder, op: PtirOp) -> None:
+    if _is_scattered(op):
+        build.views[op.results[0]] = _checked(build, op)
+        return
     x, indices = (build.view(v) for v in op.operands)
     build.copy(op.operands[0], looked_up(op, x, indices), build.target(op.results[0]))
+
+
+def _is_scattered(op: PtirOp) -> bool:
+    """Return whether what is looked up is nothing but the updates of one scatter, which reads them where they lie."""
+    uses = list(islice(op.results[0].uses, 2))
+    return len(uses) == 1 and uses[0].index == 2 and _is_beside(op, uses[0].operation)
+
+
+def _is_beside(op: PtirOp, user: Operation) -> bool:
+    kinds = (ptir.ScatterReduceOp, ptir.ScatterAddOp, ptir.ScatterWindowsOp)
+    return isinstance(user, kinds) and user.parent is op.parent and 0 not in shape_of(op.results[0])
+
+
+def _checked(build: Builder, op: PtirOp) -> View:
+    """Return the elements that are looked up where they lie, at indices that are checked first: they are read without."""
+    x, indices = (in_memory(build, v) for v in op.operands)
+    view = looked_up(op, x, indices)
+    (lookup,) = view.lookups
+    name = op.results[0].name_hint or op.OPCODE
+    axis: int = op.values()["axis"] % len(x.shape) if isinstance(op, ptir.GatherOp) else 0
+    build.add(IndexCheck(f"{name}.indices", op, [Column(indices, 0, axis, lookup.extent)]))
+    return replace(view, lookups=(replace(lookup, clamped=True),))
 
 
 def _gather_windows(build: Builder, op: ptir.GatherWindowsOp) -> None:

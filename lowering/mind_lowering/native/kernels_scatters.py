@@ -94,8 +94,10 @@ def _why_not_windows(op: ptir.ScatterWindowsOp, host: TargetInfo) -> str | None:
     values = op.values()
     if values["mode"] != "raise":
         return BEYOND
-    if values["unique"] or values["kind"] == "mul":
-        return "it promises that no element is updated twice" if values["unique"] else "it multiplies elements by updates"
+    if values["unique"]:
+        return "it promises that no element is updated twice"
+    if values["kind"] == "mul" and op.operand_spec(0).dtype is I1:
+        return "it multiplies truths"
     return _why_not(op, host)
 
 
@@ -113,9 +115,9 @@ def _scatter_reduce(build: Builder, op: ptir.ScatterReduceOp) -> None:
 def _scattered(
     build: Builder, op: PtirOp, kind: str, columns: Sequence[Column], strides: Sequence[int], order: Sequence[int]
 ) -> None:
-    """Check the indices, copy the operand, and combine the updates in place; sums of narrow floats are rounded once."""
+    """Check the indices, copy the operand, combine the updates in place; sums and products of narrow floats are rounded once."""
     x, update = op.operands[0], op.operands[2]
-    updates = readable(build, update)
+    updates = _updates(build, update)
     name, dtype = op.results[0].name_hint or op.OPCODE, op.operand_spec(0).dtype
     if updates.count == 0:
         build.copy(x, build.view(x), build.target(op.results[0]))
@@ -123,7 +125,7 @@ def _scattered(
     build.add(IndexCheck(f"{name}.indices", op, [_shrunk(c) for c in columns]))
     target = build.target(op.results[0])
     sums = target
-    if kind == "add" and dtype in (F16, BF16):
+    if kind in ("add", "mul") and dtype in (F16, BF16):
         sums = whole(build.buffer(Use.ARENA, F32, target.count, f"{name}.sums"), target.shape)
         converted(build, name, build.view(x), sums)
     else:
@@ -132,6 +134,12 @@ def _scattered(
     build.add(Scatter(name, op, kind, updates, spread, columns, order))
     if sums is not target:
         converted(build, name, sums, target)
+
+
+def _updates(build: Builder, update: SSAValue) -> View:
+    """Return updates where they can be read, looked up where their indices were checked."""
+    view = build.view(update)
+    return view if all(k.clamped and k.index is not None for k in view.lookups) else readable(build, update)
 
 
 def _shrunk(column: Column) -> Column:

@@ -32,7 +32,7 @@ from .complex_parts import complex_parts
 from .concats import concat_of, parts
 from .demanded import Demanded
 from .grouping import group_name, is_lookup
-from .groups import Group
+from .groups import Group, forwards
 from .joins import boxes, in_box, is_read_in_parts
 from .lookups import looked_up, table_of, windows_of
 from .memory import buffers_of
@@ -177,6 +177,8 @@ class NativePlan(Values, ABC):
 
     def kernel(self, step: NativeStep) -> KernelOp:
         """Append the launch of a kernel."""
+        if isinstance(step, Group) and not self.demanded.sizes:
+            step = forwards(step)
         access = step.access()
         reads, writes = list(dict.fromkeys(access.reads)), list(dict.fromkeys(access.writes))
         pairs = [(writes.index(new), reads.index(old)) for new, old in access.over if old.bytes and old in reads]

@@ -33,6 +33,7 @@ from mind_passes.fusion.expand_quantized import expand_quantized
 from mind_passes.fusion.form_rows import form_rows
 from mind_passes.fusion.fuse import fuse
 from mind_passes.fusion.fuse_convolutions import fuse_convolutions
+from mind_passes.fusion.gather_axes import gather_axes
 from mind_passes.fusion.merge_components import merge_components
 from mind_passes.fusion.merge_lookups import LOOKUPS, merge_lookups
 from mind_passes.fusion.rematerialize import rematerialize
@@ -126,6 +127,7 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-mark-failing", mark_failing),
         Stage("mind-ptir-defuse", lambda module: defuse(module, only=lambda op: not is_extremes_gradient(op, host))),
         Stage("mind-drop-barriers", drop_barriers),
+        Stage("mind-ptir-gather-axes", gather_axes),
         Stage("mind-ptir-optimize", optimize_marked),
         Stage("mind-ptir-expand-complex", simplified(expand_complex)),
         Stage("mind-ptir-expand-digamma", simplified(expand_digamma)),

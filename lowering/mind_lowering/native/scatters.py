@@ -94,7 +94,7 @@ def emit_scatter(f: Function, host: TargetInfo, step: Scatter, sites: Sites) -> 
     """Emit a scatter; how many units of work it has."""
     # They were checked to be inside: clamping changes none, and nothing outside is touched whatever they are.
     lookups = tuple([Lookup(c.index, c.stride, c.limit, clamped=True) for c in step.columns])
-    views = [step.updates, replace(step.target, lookups=lookups), *(c.index for c in step.columns)]
+    views = [replace(v, lookups=lookups) if v is step.target else v for v in step.views]
     size = max(step.updates.dtype.size, step.target.dtype.size)
     loops = Ordered(f, host, sites, step.updates.shape, step.order, views, size, VECTORS, spreads=False)
     source, target = loops.spots(views, ["update", "target"])
@@ -135,6 +135,6 @@ def _put(step: Scatter, loops: Ordered, place: Place, index: str, lanes: Lanes, 
 
 def combined(lanes: Lanes, kind: str, dtype: PtirDType, old: str, new: str) -> str:
     """Emit the value of a place after an update."""
-    if kind != "add":
+    if kind not in ("add", "mul"):
         return extreme(lanes, kind, dtype, old, new)
-    return lanes.binary("fadd" if dtype.kind is Kind.FLOAT else "add", register(dtype), old, new)
+    return lanes.binary(f"f{kind}" if dtype.kind is Kind.FLOAT else kind, register(dtype), old, new)

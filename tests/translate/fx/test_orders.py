@@ -54,6 +54,9 @@ def written() -> tuple[Any, ...]:
 
 
 KINDS = [(kind, include) for kind in ("sum", "prod", "mean", "amax", "amin") for include in (True, False)]
+LONG = torch.cat(
+    [torch.sort(torch.randn(95, generator=torch.Generator().manual_seed(0)))[0].repeat_interleave(2), torch.tensor([NAN])]
+)
 ROWS: dict[str, Row] = {
     "the second least": (lambda x: torch.kthvalue(x, 2, 1), lambda: (normal(3, 4),)),
     "the third least integer": (lambda x: torch.kthvalue(x, 3, 0, True), lambda: (INTEGERS,)),
@@ -76,6 +79,30 @@ ROWS: dict[str, Row] = {
         lambda: (torch.stack([SORTED, torch.tensor([1.0, 2.0, 3.0, NAN])]), torch.tensor([[1.0, 0.5], [3.0, NAN]])),
     ),
     "the place of a number": (lambda s: torch.searchsorted(s, 1, side="right"), lambda: (torch.tensor([0, 1, 1, 2]),)),
+    "places in a long sequence": (
+        torch.searchsorted,
+        lambda: (LONG, torch.cat([LONG[::7], LONG[::5] + 0.01, torch.tensor([-math.inf, math.inf, NAN, -99.0, 99.0])])),
+    ),
+    "places in a long sequence from the right": (
+        lambda s, x: (torch.searchsorted(s, x, right=True), torch.bucketize(x, s), torch.bucketize(x, s, right=True)),
+        lambda: (LONG, torch.cat([LONG[::7], LONG[::5] + 0.01, torch.tensor([-math.inf, math.inf, NAN, -99.0, 99.0])])),
+    ),
+    **{
+        f"places in rows of {n}": (
+            lambda s, x: (torch.searchsorted(s, x), torch.searchsorted(s, x, right=True, out_int32=True)),
+            lambda n=n: (torch.sort(normal(2, 3, n), -1)[0], torch.cat([normal(2, 3, 9), torch.full((2, 3, 1), 99.0)], -1)),
+        )
+        for n in (63, 64, 65, 127, 128, 129)
+    },
+    "places of a number in a long sequence": (lambda s: torch.searchsorted(s, 0.5), lambda: (LONG,)),
+    "places of integers in a long sequence": (
+        torch.searchsorted,
+        lambda: (torch.arange(200) // 3, torch.tensor([[-1, 0, 1], [5, 66, 67]])),
+    ),
+    "places of integers in floats": (torch.searchsorted, lambda: (LONG, torch.tensor([-1, 0, 1, 2**24 + 1]))),
+    "places of no elements in a long sequence": (torch.searchsorted, lambda: (LONG, torch.zeros(0))),
+    "buckets of integers": (torch.bucketize, lambda: (torch.arange(-3, 9), torch.tensor([0.5, 1.0, 4.0]))),
+    "buckets without bounds": (torch.bucketize, lambda: (torch.arange(3), torch.zeros(0))),
     "places in an order": (
         lambda s, x: torch.searchsorted(s, x, sorter=torch.argsort(s)),
         lambda: (SORTED.flip(0), torch.tensor([0.5, 1.5])),

@@ -8,6 +8,6 @@ reason. `mind_bridges.torch` exports modules and calls this.
 from __future__ import annotations
 
 from .graph import DTYPE_NAMES, Exported, dtype_of, read_exported
-from .table import DECOMPOSED, KEPT, ROWS, SIZES
+from .table import DECOMPOSED, KEPT, KEPT_STATIC, ROWS, SIZES
 
-__all__ = ["DECOMPOSED", "DTYPE_NAMES", "KEPT", "ROWS", "SIZES", "Exported", "dtype_of", "read_exported"]
+__all__ = ["DECOMPOSED", "DTYPE_NAMES", "KEPT", "KEPT_STATIC", "ROWS", "SIZES", "Exported", "dtype_of", "read_exported"]

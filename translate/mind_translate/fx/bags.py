@@ -64,11 +64,13 @@ def _embedding_bag(
     start = to.number(-math.inf if mode == _MAX else 0.0, call.dtype, (starts, *call.shape[1:]))
     kind = "max" if mode == _MAX else "add"
     found = to.part(scattered(to, kind, start, 0, spread_index(to, bag, 0, rows), rows), 0, 0, bags)
+    if mode == _SUM:
+        return [found, None, None, None]
     sizes = to.part(_tally(to, bag, starts, is_counted), 0, 0, bags)
     if mode == _MEAN:
         divisors = to.cast(to.math(ptir.MaximumOp, sizes, 1), call.dtype)
         found = to.emit(ptir.DivOp, found, to.place(divisors, [0], call.shape))
-    if mode == _MAX:
+    else:
         is_empty = to.place(to.compare("equal", sizes, 0), [0], call.shape)
         found = to.select(is_empty, to.like(0.0, found), found)
     return [found, None, None, None]

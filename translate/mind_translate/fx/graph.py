@@ -239,7 +239,7 @@ class _Missing:
 
 
 _MISSING = _Missing()
-_COMPARED = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "searchsorted"})
+_COMPARED = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "bucketize", "searchsorted"})
 
 
 def _selects_by(user: Any, node: Any) -> bool:

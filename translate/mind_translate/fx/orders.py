@@ -14,6 +14,11 @@ from ..unsupported import Refused
 from .converter import AtenConverter, Call, Operand, Results, Row, Table
 from .structural import MOST_STRIDED
 
+MOST_COMPARED = 64
+"""In sequences of at most this many elements, all are compared with each element whose place is counted."""
+MOST_PLACES = 1 << 30
+"""Places in sequences of at most this many elements are counted in 32 bits, without an overflow between."""
+
 
 def _ascending(to: AtenConverter, x: SSAValue, axis: int) -> SSAValue:
     """The indices that sort along an axis, NaN last; equals keep their order."""
@@ -94,17 +99,37 @@ def _places(to: AtenConverter, call: Call, sequence: SSAValue, x: Operand, *, ri
     dtype = call.promoted or to.dtype(sequence)
     if isinstance(x, float) and not dtype.is_float:
         dtype = F32
-    sequence, x = to.cast(sequence, dtype), to.tensor(x, dtype)
-    own = to.shape(sequence)
-    shape = (*call.shape, own[-1])
+    sequence, x = to.cast(sequence, dtype), to.broadcast(to.tensor(x, dtype), call.shape)
+    size = to.shape(sequence)[-1]
+    if isinstance(size, int) and size > MOST_COMPARED:
+        return _searched(to, call, sequence, x, size, right=right)
+    shape = (*call.shape, size)
     if math.prod(n for n in shape if isinstance(n, int)) > MOST_STRIDED:
-        raise Refused("places of very many elements in a sequence")
+        raise Refused("places of very many elements in a sequence of a size that is not known")
+    own = to.shape(sequence)
     lone = len(own) == 1  # which serves all; else each row has its own
     sequence = to.broadcast(sequence if lone else to.reshape(sequence, (*own[:-1], 1, own[-1])), shape)
     x = to.broadcast(to.reshape(x, (*call.shape, 1)), shape)
-    beyond = to.compare("greater" if right else "greater_equal", sequence, x)
-    before = to.cast(to.emit(ptir.NotOp, beyond), call.dtype)
+    before = to.cast(_is_before(to, sequence, x, right=right), call.dtype)
     return to.reduce("sum", before, len(shape) - 1)
+
+
+def _is_before(to: AtenConverter, sequence: SSAValue, x: SSAValue, *, right: bool) -> SSAValue:
+    """Compare elements of a sorted sequence with those whose places are counted."""
+    return to.emit(ptir.NotOp, to.compare("greater" if right else "greater_equal", sequence, x))
+
+
+def _searched(to: AtenConverter, call: Call, sequence: SSAValue, x: SSAValue, size: int, *, right: bool) -> SSAValue:
+    """Search by halves: in each step, skip as many elements as a power of 2 says, if the last of them is before."""
+    dtype = SI32 if size <= MOST_PLACES else SI64
+    place, axis = to.number(0, dtype, call.shape), len(to.shape(sequence)) - 1
+    for bit in reversed(range(size.bit_length())):
+        beyond = to.math(ptir.AddOp, place, 1 << bit)
+        last = to.math(ptir.MinimumOp, to.math(ptir.SubOp, beyond, 1), size - 1)
+        found = to.emit(ptir.GatherOp, sequence, last, axis=axis) if axis else to.emit(ptir.TakeOp, sequence, last)
+        skips = to.emit(ptir.AndOp, _is_before(to, found, x, right=right), to.compare("less_equal", beyond, size))
+        place = to.select(skips, beyond, place)
+    return to.cast(place, call.dtype)
 
 
 def _search_sorted(
@@ -122,7 +147,7 @@ def _search_sorted(
     return _places(to, call, sequence, x, right=right or side == "right")
 
 
-def _bucket_of_number(
+def _bucket(
     to: AtenConverter, call: Call, x: Operand, bounds: SSAValue, out_int32: bool = False, right: bool = False
 ) -> SSAValue:
     return _places(to, call, bounds, x, right=right)
@@ -155,7 +180,8 @@ def _histogram(to: AtenConverter, call: Call, x: SSAValue, bins: int = 100, low:
 
 
 ORDERS: Table = {
-    "bucketize.Scalar": _bucket_of_number,
+    "bucketize.Scalar": _bucket,
+    "bucketize.Tensor": _bucket,
     "histc.default": _histogram,
     "kthvalue.default": _kth_value,
     "median.default": _median(over_nan=False),

@@ -1,4 +1,4 @@
-"""Rows that read volumes between their places. Of images torch decomposes the same op itself (`grid_sampler_2d`)."""
+"""Rows that read images and volumes between their places."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import math
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.ptir.types import SI64
+from mind_dialect.ptir.types import SI32, SI64
 
 from ..unsupported import Refused
 from .converter import AtenConverter, Call, Table
 
-LINEAR, NEAREST = 0, 1
+LINEAR, NEAREST, CUBIC = range(3)
 ZEROS, BORDER = 0, 1
 
 
@@ -35,10 +35,14 @@ def _reflected(to: AtenConverter, place: SSAValue, low: float, span: float) -> S
     return to.math(ptir.AddOp, to.select(is_even, extra, back), low)
 
 
-def _place(to: AtenConverter, coordinate: SSAValue, size: int, padding: int, align: bool) -> SSAValue:
+def _unpadded(to: AtenConverter, coordinate: SSAValue, size: int, align: bool) -> SSAValue:
     """A coordinate as a place along an axis: -1 and 1 are the centres of the outer elements if they are aligned, else edges."""
     place = to.math(ptir.MulOp, to.math(ptir.AddOp, coordinate, 1.0), (size - 1 if align else size) / 2)
-    place = place if align else to.math(ptir.SubOp, place, 0.5)
+    return place if align else to.math(ptir.SubOp, place, 0.5)
+
+
+def _padded(to: AtenConverter, place: SSAValue, size: int, padding: int, align: bool) -> SSAValue:
+    """A place along an axis as the padding moves it inside."""
     if padding == ZEROS:
         return place
     if padding != BORDER:
@@ -46,41 +50,71 @@ def _place(to: AtenConverter, coordinate: SSAValue, size: int, padding: int, ali
     return _clipped(to, place, size)
 
 
-def _grid_sampler_3d(
-    to: AtenConverter, call: Call, x: SSAValue, grid: SSAValue, mode: int, padding: int, align: bool
-) -> SSAValue:
+def _grid_sampler(to: AtenConverter, call: Call, x: SSAValue, grid: SSAValue, mode: int, padding: int, align: bool) -> SSAValue:
     """The sum of the neighbours in each direction by how near they are, or the nearest one; 0 outside with `zeros`."""
-    if mode not in (LINEAR, NEAREST):
-        raise Refused("cubic interpolation of a volume", "use mode='bilinear'")
     sizes = to.sizes(x)[2:]
-    coordinates = (to.reshape(to.part(grid, 4, 2 - i, 3 - i), to.shape(grid)[:4]) for i in range(3))
-    places = [_place(to, v, n, padding, align) for v, n in zip(coordinates, sizes, strict=True)]
-    if mode == NEAREST:
-        return _at(to, call, x, [to.emit(ptir.RoundOp, p) for p in places], None)
-    floors = [to.emit(ptir.FloorOp, p) for p in places]
+    n = len(sizes)
+    if mode not in (LINEAR, NEAREST, CUBIC) or (mode == CUBIC and n != 2):
+        raise Refused("cubic interpolation of a volume", "use mode='bilinear'")
+    coordinates = (to.reshape(to.part(grid, n + 1, n - 1 - i, n - i), to.shape(grid)[: n + 1]) for i in range(n))
+    taps = [_taps(to, v, size, mode, padding, align) for v, size in zip(coordinates, sizes, strict=True)]
     found: SSAValue | None = None
-    for corner in itertools.product((0, 1), repeat=3):
-        at = [to.math(ptir.AddOp, f, 1.0) if up else f for f, up in zip(floors, corner, strict=True)]
+    for corner in itertools.product(*taps):
         weight: SSAValue | None = None
-        for p, f, up in zip(places, floors, corner, strict=True):
-            part = to.emit(ptir.SubOp, p, f)
-            part = part if up else to.math(ptir.SubOp, to.like(1.0, part), part)
-            weight = part if weight is None else to.emit(ptir.MulOp, weight, part)
-        value = _at(to, call, x, at, weight)
+        for _, part in corner:
+            weight = part if weight is None or part is None else to.emit(ptir.MulOp, weight, part)
+        value = _at(to, x, [place for place, _ in corner], weight)
         found = value if found is None else to.emit(ptir.AddOp, found, value)
     assert found is not None
-    return found
+    return to.reshape(found, call.shape)
 
 
-def _at(to: AtenConverter, call: Call, x: SSAValue, at: list[SSAValue], weight: SSAValue | None) -> SSAValue:
-    """The elements at whole places times a weight; 0 outside the volume."""
+def _taps(
+    to: AtenConverter, coordinate: SSAValue, size: int, mode: int, padding: int, align: bool
+) -> list[tuple[SSAValue, SSAValue | None]]:
+    """Return the whole places along an axis that a coordinate reads, with their weights."""
+    if mode == CUBIC:
+        place = _unpadded(to, coordinate, size, align)
+        first = to.emit(ptir.FloorOp, place)
+        places = (to.math(ptir.AddOp, first, float(i - 1)) for i in range(4))
+        return list(zip((_padded(to, p, size, padding, align) for p in places), _cubic(to, place, first), strict=True))
+    place = _padded(to, _unpadded(to, coordinate, size, align), size, padding, align)
+    if mode == NEAREST:
+        return [(to.emit(ptir.RoundOp, place), None)]
+    first = to.emit(ptir.FloorOp, place)
+    more = to.emit(ptir.SubOp, place, first)
+    less = to.math(ptir.SubOp, to.like(1.0, more), more)
+    return [(first, less), (to.math(ptir.AddOp, first, 1.0), more)]
+
+
+def _cubic(to: AtenConverter, place: SSAValue, first: SSAValue) -> list[SSAValue]:
+    """Return the weights of four places around one by Keys' cubic convolution, whose parameter is -0.75 here."""
+    beyond = to.emit(ptir.SubOp, place, first)
+    left = to.math(ptir.SubOp, to.like(1.0, beyond), beyond)
+
+    def polynomial(x: SSAValue, *factors: float) -> SSAValue:
+        found = to.math(ptir.MulOp, x, factors[0])
+        for factor in factors[1:-1]:
+            found = to.emit(ptir.MulOp, to.math(ptir.AddOp, found, factor) if factor else found, x)
+        return to.math(ptir.AddOp, found, factors[-1])
+
+    a = -0.75
+    far = (polynomial(to.math(ptir.AddOp, x, 1.0), a, -5 * a, 8 * a, -4 * a) for x in (beyond, left))
+    near = (polynomial(x, a + 2, -(a + 3), 0.0, 1.0) for x in (beyond, left))
+    (before, after), (here, next_) = far, near
+    return [before, here, next_, after]
+
+
+def _at(to: AtenConverter, x: SSAValue, at: list[SSAValue], weight: SSAValue | None) -> SSAValue:
+    """The elements at whole places, in one axis, times a weight; 0 outside of the image or volume."""
     batch, channels, *sizes = to.sizes(x)
+    dtype = SI32 if math.prod(sizes) < 1 << 31 else SI64
     index: SSAValue | None = None
     inside: SSAValue | None = None
     for place, size in zip(at, sizes, strict=True):
         is_in = (to.compare("greater_equal", place, 0.0), to.compare("less_equal", place, float(size - 1)))
         inside = to.logical(ptir.AndOp, inside, *is_in)
-        whole = to.cast(to.select(to.emit(ptir.AndOp, *is_in), place, to.like(0.0, place)), SI64)
+        whole = to.cast(to.select(to.emit(ptir.AndOp, *is_in), place, to.like(0.0, place)), dtype)
         index = whole if index is None else to.emit(ptir.AddOp, to.math(ptir.MulOp, index, size), whole)
     assert index is not None
     assert inside is not None
@@ -91,7 +125,7 @@ def _at(to: AtenConverter, call: Call, x: SSAValue, at: list[SSAValue], weight: 
     if weight is not None:
         value = to.math(ptir.MulOp, value, to.reshape(weight, (batch, 1, count)))
     mask = to.broadcast(to.reshape(inside, (batch, 1, count)), spread)
-    return to.reshape(to.select(mask, value, to.like(0.0, value)), call.shape)
+    return to.select(mask, value, to.like(0.0, value))
 
 
-SAMPLING: Table = {"grid_sampler_3d.default": _grid_sampler_3d}
+SAMPLING: Table = {"grid_sampler_2d.default": _grid_sampler, "grid_sampler_3d.default": _grid_sampler}

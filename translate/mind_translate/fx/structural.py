@@ -12,11 +12,12 @@ from typing import Any, cast
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.extents.dims import UNKNOWN, add_dims, ceildiv_dims, is_nonnegative, sub_dims
+from mind_dialect.extents.dims import UNKNOWN, add_dims, ceildiv_dims, is_nonnegative, product_dims, sub_dims
 from mind_dialect.ptir.types import I1, SI64, Kind
 from mind_dialect.ptir_shapes import Dim, Dims
 
 from ..landing import INTEGER_KINDS
+from ..places import at_places
 from ..unsupported import Refused
 from .converter import AtenConverter, Call, Results, Row, Table
 
@@ -169,6 +170,27 @@ def _repeat(to: AtenConverter, call: Call, x: SSAValue, repeats: Sequence[int]) 
     return to.emit(ptir.TileOp, x, repeats=tuple(repeats)) if repeats else x
 
 
+def _roll(to: AtenConverter, call: Call, x: SSAValue, shifts: Sequence[int], dims: Sequence[int] = ()) -> SSAValue:
+    """Elements moved along dims, those beyond the end to the front; without dims those of the flat operand."""
+    if not dims:
+        flat = to.shaped(x, (product_dims(to.shape(x)),))
+        return to.shaped(_rolled(to, flat, 0, shifts[0]), call.shape)
+    for shift, dim in zip(shifts, dims, strict=True):
+        x = _rolled(to, x, to.axis(x, dim), shift)
+    return x
+
+
+def _rolled(to: AtenConverter, x: SSAValue, axis: int, shift: Any) -> SSAValue:
+    size = to.shape(x)[axis]
+    if not all(isinstance(n, int) for n in (*to.shape(x), shift)):
+        places = to.math(ptir.SubOp, to.emit(ptir.IotaOp, shape=(size,), dtype=SI64, axis=0), shift)
+        places = to.math(ptir.RemainderOp, places, size)
+        return taken(to, x, axis, to.wrapped(places, size))
+    assert isinstance(size, int), "all are known"
+    first = -shift % size if size else 0
+    return to.concat([to.part(x, axis, first, size), to.part(x, axis, 0, first)], axis) if first else x
+
+
 def _constant_pad(to: AtenConverter, call: Call, x: SSAValue, pads: Sequence[int], value: Any = 0) -> SSAValue:
     """Pads are pairs from the last axis on; negative ones cut off."""
     rank = len(call.shape)
@@ -202,7 +224,7 @@ def _edge_pad(kind: str) -> Row:
             axis = rank - 1 - i
             size = to.sizes(x, [axis])[0]
             places = [_place_of(kind, p, size) for p in range(-pads[2 * i], size + pads[2 * i + 1])]
-            x = taken(to, x, axis, to.integers(places))
+            x = at_places(to, x, axis, places)
         return x
 
     return row
@@ -381,6 +403,7 @@ STRUCTURAL: Table = {
     "replication_pad2d.default": _edge_pad("replicate"),
     "replication_pad3d.default": _edge_pad("replicate"),
     "resize_.default": Refused("a tensor that changes its size in place", "make a new tensor"),
+    "roll.default": _roll,
     "scalar_tensor.default": _scalar_tensor,
     "select_scatter.default": _select_scatter,
     "slice_scatter.default": _slice_scatter,

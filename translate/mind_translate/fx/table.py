@@ -19,6 +19,7 @@ from .normalization import NORMALIZATION
 from .norms import NORMS
 from .orders import ORDERS
 from .orthogonal import ORTHOGONAL
+from .overlaps import OVERLAPS
 from .products import PRODUCTS
 from .random_numbers import RANDOM_NUMBERS
 from .real_functions import REAL_FUNCTIONS
@@ -61,6 +62,7 @@ ROWS: Table = {
     **LOSSES,
     **FACTORY,
     **WINDOWS,
+    **OVERLAPS,
     **SAMPLING,
     **{f"{name}.default": _DERIVATIVE for name in _DERIVATIVES},
     **{f"{name}.default": _SIZE for name in ("_unique", "_unique2", "bincount", "unique_consecutive", "unique_dim")},
@@ -73,6 +75,8 @@ SIZES = frozenset({"sym_size.int", "sym_numel.default"})
 KEPT = (
     *("_safe_softmax", "binary_cross_entropy", "celu", "detach", "hardsigmoid", "hardswish", "linear", "matmul", "mish"),
     *("multilabel_margin_loss_forward", "scaled_dot_product_attention", "sinc", "softplus", "special_entr"),
+    *("roll", "upsample_nearest1d.vec", "upsample_nearest3d.vec"),
+    *(f"_upsample_nearest_exact{n}d.vec" for n in (1, 2, 3)),
     *("special_log_ndtr", "special_xlog1py", "std.correction", "std_mean.correction", "xlogy"),
 )
 """
@@ -80,11 +84,14 @@ Ops, or one overload of an op, that have rows, so that torch is not asked to dec
 `multilabel_margin_loss_forward` has another value than the op; those of functions have another derivative than the op at their
 bounds or at 0, or NaN where one of their pieces overflows.
 """
+KEPT_STATIC = (
+    *("col2im.default", "grid_sampler_2d.default", "unfold_backward.default"),
+    *(f"{kind}_pad{n}d.default" for kind in ("reflection", "replication") for n in (1, 2, 3)),
+)
+"""Overloads whose rows need sizes: torch decomposes calls where a dimension has a name."""
 DECOMPOSED = (
     *(
-        "bucketize.Tensor",
         "dist.default",
-        "grid_sampler_2d.default",
         "ldexp.Tensor",
         "narrow_copy.default",
         "native_batch_norm.default",

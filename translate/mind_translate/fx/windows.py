@@ -15,10 +15,11 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.extents.dims import product_dims
+from mind_dialect.extents.dims import product_dims, sub_dims
 from mind_dialect.ptir.types import F32, SI64, PtirDType
 from mind_dialect.ptir_shapes import Dim, Dims
 
+from ..places import at_places
 from ..unsupported import Refused
 from .converter import AtenConverter, Call, Results, Row, Table, wide
 from .structural import MOST_STRIDED, taken
@@ -234,13 +235,26 @@ def _factors(dtype: PtirDType, scales: Sequence[float] | None, sizes: Sizes, out
     return [_rounded(dtype, v) for v in found]
 
 
-def _nearest(to: AtenConverter, call: Call, x: SSAValue, out: Any, scales: Sequence[float] | None = None) -> SSAValue:
-    """The element at the position rounded down, which torch computes in f32 for images of every dtype."""
-    for axis, factor in zip((2, 3), _factors(F32, scales, to.sizes(x, (2, 3)), _ints(call.shape[2:])), strict=True):
-        size, count = to.sizes(x, [axis])[0], int(call.shape[axis])
-        places = [min(math.floor(_rounded(F32, i * factor)), size - 1) for i in range(count)]
-        x = taken(to, x, axis, to.integers(places))
-    return x
+def _nearest(n: int, offset: float = 0.0) -> Row:
+    """Return the row of the element at each position plus `offset`, rounded down, which torch computes in f32 for all dtypes."""
+
+    def row(to: AtenConverter, call: Call, x: SSAValue, out: Any, scales: Sequence[float] | None = None) -> SSAValue:
+        if scales is None:
+            factors = _factors(F32, None, to.sizes(x, range(2, 2 + n)), _ints(call.shape[2:]))
+        else:
+            factors = [_rounded(F32, 1 / s) for s in scales]
+        for axis, factor in enumerate(factors, 2):
+            size, count = to.shape(x)[axis], call.shape[axis]
+            if not isinstance(size, int) or not isinstance(count, int):
+                steps = to.cast(to.emit(ptir.IotaOp, shape=(count,), dtype=SI64, axis=0), F32)
+                found = to.cast(to.math(ptir.MulOp, to.math(ptir.AddOp, steps, offset), factor), SI64)
+                x = taken(to, x, axis, to.math(ptir.MinimumOp, found, sub_dims(size, 1)))
+                continue
+            places = [min(math.floor(_rounded(F32, (i + offset) * factor)), size - 1) for i in range(count)]
+            x = at_places(to, x, axis, places)
+        return x
+
+    return row
 
 
 def _ints(shape: Dims) -> list[int]:
@@ -259,8 +273,8 @@ def _bilinear(
         places = [_rounded(dtype, i * factor if align else max((i + 0.5) * factor - 0.5, 0.0)) for i in range(count)]
         first = [min(math.floor(p), size - 1) for p in places]
         parts = [p - i for p, i in zip(places, first, strict=True)]
-        left = taken(to, x, axis, to.integers(first))
-        right = taken(to, x, axis, to.integers([min(i + 1, size - 1) for i in first]))
+        left = at_places(to, x, axis, first)
+        right = at_places(to, x, axis, [min(i + 1, size - 1) for i in first])
         less, more = ([1 - p for p in parts], parts)
         x = to.emit(
             ptir.AddOp,
@@ -309,29 +323,6 @@ def _cubic_weight(distance: float, a: float = -0.5) -> float:
     return (((x - 5) * x + 8) * x - 4) * a if x < 2 else 0.0
 
 
-def _col2im(
-    to: AtenConverter, call: Call, x: SSAValue, out: Sizes, window: Sizes, dilation: Sizes, padding: Sizes, stride: Sizes
-) -> SSAValue:
-    """Patches summed where they lie in the padded image, whose padding is then cut off."""
-    padded = [n + 2 * p for n, p in zip(out, padding, strict=True)]
-    counts = [(n - d * (k - 1) - 1) // s + 1 for n, d, k, s in zip(padded, dilation, window, stride, strict=True)]
-    axes = [
-        [[i * d + j * s for j in range(c)] for i in range(k)] for k, d, s, c in zip(window, dilation, stride, counts, strict=True)
-    ]
-    places = [a * padded[1] + b for rows in axes[0] for columns in axes[1] for a in rows for b in columns]
-    if len(places) > MOST_STRIDED:
-        raise Refused("col2im with very many elements")
-    lead = call.shape[:-2]
-    flat = to.reshape(x, (*lead, len(places)))
-    image = to.number(0, call.dtype, (*lead, padded[0] * padded[1]))
-    indices = to.broadcast(to.integers(places), to.shape(flat))
-    summed = to.emit(ptir.ScatterReduceOp, image, indices, flat, kind="add", axis=len(lead))
-    whole = to.reshape(summed, (*lead, *padded))
-    for axis, (n, p) in enumerate(zip(out, padding, strict=True), len(lead)):
-        whole = to.part(whole, axis, p, p + n)
-    return whole
-
-
 WINDOWS: Table = {
     "_upsample_bicubic2d_aa.default": _smooth(2.0, _cubic_weight),
     "_upsample_bilinear2d_aa.default": _smooth(1.0, _linear_weight),
@@ -343,17 +334,16 @@ WINDOWS: Table = {
     "avg_pool1d.default": _avg_pool(1),
     "avg_pool2d.default": _avg_pool(2),
     "avg_pool3d.default": _avg_pool(3),
-    "col2im.default": _col2im,
     **{
         f"fractional_max_pool{n}d.default": Refused(
             "windows at positions that torch computes from random numbers", f"use max_pool{n}d"
         )
         for n in (2, 3)
     },
-    "grid_sampler_2d.default": Refused("a graph that torch has not decomposed", "import it by from_torch, or decompose it"),
     "max_pool2d_with_indices.default": _max_pool(2),
     "max_pool2d_with_indices_backward.default": _max_pool_backward,
     "max_pool3d_with_indices.default": _max_pool(3),
     "upsample_bilinear2d.vec": _bilinear,
-    "upsample_nearest2d.vec": _nearest,
+    **{f"upsample_nearest{n}d.vec": _nearest(n) for n in (1, 2, 3)},
+    **{f"_upsample_nearest_exact{n}d.vec": _nearest(n, 0.5) for n in (1, 2, 3)},
 }

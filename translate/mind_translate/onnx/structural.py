@@ -15,8 +15,8 @@ from mind_dialect import ptir
 from mind_dialect.errors import brief, error
 from mind_dialect.ptir.types import I1, SI64
 from mind_dialect.ptir_shapes import UNKNOWN, Dim
-from mind_dialect.shapes import inverse_permutation
 
+from ..places import at_places
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow, Values
 from .emitter import HOW_SIZED, check_constants, common_shape, dims_of, static
@@ -204,11 +204,7 @@ def _mirrored(to: OnnxConverter, x: SSAValue, axis: int, low: int, high: int, mo
 
 def taken(to: OnnxConverter, x: SSAValue, axis: int, places: Any) -> SSAValue:
     """The rows of `x` along an axis at known places."""
-    rank = len(to.shape(x))
-    order = [axis, *(i for i in range(rank) if i != axis)]
-    index = to.array_constant(np.asarray(places, np.int64))
-    rows = to.emit(ptir.TakeOp, to.transpose(x, order), index)
-    return to.transpose(rows, inverse_permutation(order))
+    return at_places(to, x, axis, [int(place) for place in places])
 
 
 def _tile(to: OnnxConverter, node: Node) -> SSAValue:
