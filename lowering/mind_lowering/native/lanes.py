@@ -242,10 +242,7 @@ class Lanes:
             return
         mask = self.mask or self.number("i1", 1)
         if stride == 1 and mask == ones(self.width, 1):
-            # LLVM 22 makes a truncation and a masked store of one lane a store of what was not truncated yet: too many bytes
-            # (llvm/llvm-project#179489).
-            one = self.op(f"extractelement {of} {value}, i64 0")
-            f.do(f"store {type} {one}, ptr {f.address(type, base, index)}, align {align}")
+            self._store_one(type, align, value, 0, f.address(type, base, index))
             return
         if 1 < stride <= self.most_apart and self.host.has_avx512 and (self.mask is None or self.counted):
             self._store_apart(type, align, value, base, index, stride)
@@ -257,12 +254,25 @@ class Lanes:
             place = (self.of("ptr"), self._addresses(type, base, index, stride))
         f.call(name, "void", (of, value), place, ("i32", str(align)), (self.of("i1"), mask), immediate=(2,))
 
+    def _store_one(self, type: str, align: int, value: str, lane: int, address: str) -> None:
+        """
+        Put one lane of a vector there.
+
+        LLVM 22 makes a truncation and a masked store of one lane a store of what was not truncated yet: too many bytes
+        (llvm/llvm-project#179489).
+        """
+        one = self.op(f"extractelement {self.of(type)} {value}, i64 {lane}")
+        self.function.do(f"store {type} {one}, ptr {address}, align {align}")
+
     def _store_apart(self, type: str, align: int, value: str, base: str, index: str, stride: int) -> None:
         """Put elements `stride` apart, by vectors of which some lanes are written: scattering takes several times as long."""
         f, of, wanted = self.function, self.of(type), self.counted or self.width
         for first, lanes in self.runs(stride):
             written = {place: lane for lane, place in lanes.items() if lane < wanted}
-            if written:
+            if len(written) == 1:
+                ((place, lane),) = written.items()
+                self._store_one(type, align, value, lane, f.address(type, base, f.add(index, str(first + place))))
+            elif written:
                 spread = self._picked(type, value, "poison", [written.get(place, -1) for place in range(self.width)])
                 mask = ", ".join(f"i1 {'true' if place in written else 'false'}" for place in range(self.width))
                 name, place = f"llvm.masked.store.{suffix(type, self.width)}.p0", f.address(type, base, f.add(index, str(first)))

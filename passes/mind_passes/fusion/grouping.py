@@ -23,6 +23,7 @@ from mind_dialect.ptir import FUSIBLE, ComplexOp, DotGeneralOp, ReduceOp
 from mind_dialect.ptir_shapes import UNKNOWN, Dims
 
 from ..ptir.building import spec_of, stays
+from ..ptir.failing import is_marked
 from ..ptir.patterns.matching import is_view
 
 MOST_OPS = 512
@@ -211,9 +212,13 @@ def _level(group: Group) -> int:
 
 
 def _shape(op: Operation, parts: Mapping[type[Operation], str]) -> Dims | None:
-    """The places that `op` runs over, if it can be in a group; of a reduction those it reads, of a product those it makes."""
+    """
+    The places that `op` runs over, if it can be in a group; of a reduction those it reads, of a product those it makes.
+
+    An op that is marked because it can fail, and that nothing uses, stays as it is: it would be left beside its copy in a fusion.
+    """
     part = parts.get(type(op))
-    if part in (None, "view"):
+    if part in (None, "view") or (is_marked(op) and not any(result.first_use for result in op.results)):
         return None
     shape = spec_of(op.operands[0] if part == "reduction" else op.results[0]).shape
     return None if UNKNOWN in shape else shape

@@ -100,6 +100,23 @@ def test_zero_is_an_error(name: str, op: Any) -> None:
     same(lambda x: op(x, ptir.ConstantOp(zero).result).result, a)
 
 
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("name", ["si32", "si64"])
+def test_zero_is_an_error_where_the_quotient_is_unused(name: str) -> None:
+    """Its operands are in a fusion with ops of which others use the results."""
+
+    def body(x: Any, y: Any) -> Any:
+        product = ptir.MulOp(x, y).result
+        square = ptir.MulOp(product, product).result
+        quotient = ptir.DivOp(ptir.MulOp(square, product), product).result
+        return ptir.SliceOp(ptir.ConcatOp(quotient, square, axis=0), starts=(39,), sizes=(1,)).result
+
+    a = np.arange(1, 38).astype(numpy_dtype(name))
+    for first in (1, 0):
+        a[20] = first
+        same(body, a, a)
+
+
 @pytest.mark.parametrize("name", ["si8", "ui8", "si16", "ui16", "si32", "ui32"])
 def test_lanes_are_divided_as_floats(name: str) -> None:
     """No lane is divided as an integer."""

@@ -88,6 +88,14 @@ def test_lines_that_are_views() -> None:
         same(lambda v, a=axis: best(a, 2, largest=True)(turned(v)), x)
 
 
+@pytest.mark.parametrize("dtype", ["bf16", "ui8", "si16"])
+def test_few_lines_of_columns(dtype: str) -> None:
+    """Elements of a vector of lines that are eight apart, so that each is written by itself: no bytes behind it are."""
+    x = block(DTYPES[dtype], (4, 4, 7))
+    same(lambda v: best(1, 2, largest=True)(ptir.TransposeOp(v, perm=(2, 1, 0)).result), x)
+    same(lambda v: in_order(1)(ptir.TransposeOp(v, perm=(2, 1, 0)).result), x)
+
+
 def odd(dtype: str, shape: tuple[int, int], share: float) -> np.ndarray:
     """Numbers, zeros of both signs, and NaN of both signs that hold numbers, a share of each line."""
     rng = np.random.default_rng(3)

@@ -45,6 +45,20 @@ def test_columns(dtype: str) -> None:
                 same(columns(stride), x)
 
 
+@pytest.mark.parametrize("dtype", ["bf16", "si8", "ui16"])
+def test_columns_that_are_narrowed(dtype: str) -> None:
+    """No bytes but those of a column are written, where a vector of neighbours has one element of it as well."""
+
+    def put(x: Any) -> Any:
+        parts = [ptir.CastOp(ptir.AddOp(column(x, i), column(x, 0)), dtype=DTYPES[dtype]).result for i in range(stride)]
+        return ptir.ConcatOp(*[ptir.ReshapeOp(part, new_shape=(n, 1)) for part in parts], axis=1)
+
+    for stride in (3, 5, 8):
+        for n in (1, 7, 37):
+            x = np.random.default_rng(n).integers(1, 60, (n, stride))
+            same(put, x.astype(np.float32 if dtype == "bf16" else np.int32))
+
+
 @pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "si8", "i1"])
 def test_backwards(dtype: str) -> None:
     for shape, axes in (((3, 100), (1,)), ((70,), (0,)), ((5, 2, 33), (0, 2)), ((9, 31), (0, 1))):
