@@ -12,7 +12,7 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mind_dialect import register
@@ -36,7 +36,7 @@ def merge_components(root: Operation, is_kernel: IsKernel = always) -> None:
     """
     for op in list(walk(root)):
         if isinstance(op, ConcatOp) and not isinstance(op.parent_op(), FusionOp) and _joins_components(op):
-            members = [m for m in dict.fromkeys(v.owner for v in op.operands) if _is_member(m, op)]
+            members = [m for m in dict.fromkeys(v.owner for v in op.operands) if isinstance(m, Operation) and _is_member(m, op)]
             if len(members) > 1:
                 _merge(op, members, is_kernel)
 
@@ -50,9 +50,9 @@ def _joins_components(op: ConcatOp) -> bool:
     return all(prod(type.shape[axis:]) == 1 for type in types)
 
 
-def _is_member(owner: Operation | Block, concat: ConcatOp) -> bool:
+def _is_member(owner: Operation, concat: ConcatOp) -> bool:
     """Return whether an op or a fusion is elementwise and gives components of a concat alone."""
-    if isinstance(owner, Block) or owner.parent is not concat.parent:
+    if owner.parent is not concat.parent:
         return False
     if isinstance(owner, FusionOp):
         kinds = {type(inner) for inner in owner.body.block.ops}
@@ -65,7 +65,7 @@ def _is_member(owner: Operation | Block, concat: ConcatOp) -> bool:
 
 def _merge(concat: ConcatOp, members: list[Operation], is_kernel: IsKernel) -> None:
     """Put one fusion before a concat for the members, in their order there, if it is a kernel."""
-    edit, count = FusionEdit(), 0
+    edit = FusionEdit()
     for member in members:
         if isinstance(member, FusionOp):
             edit.inline(member)
