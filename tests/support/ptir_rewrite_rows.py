@@ -472,6 +472,9 @@ ROWS: tuple[Row, ...] = (
             "%u: tensor<2x5xf32>, %v: tensor<1x5xf32> |"
             " %a = ptir.concat %u, %v axis = 0 : (tensor<2x5xf32>, tensor<1x5xf32>) -> tensor<3x5xf32>;"
             " %r = ptir.transpose %a perm = [1, 0] : tensor<3x5xf32> -> tensor<5x3xf32>",
+            "%u: tensor<1x5xf32> |"
+            f" %a = ptir.concat {', '.join(['%u'] * 9)} axis = 0 : ({', '.join(['tensor<1x5xf32>'] * 9)}) -> tensor<9x5xf32>;"
+            " %r = ptir.transpose %a perm = [1, 0] : tensor<9x5xf32> -> tensor<5x9xf32>",
         ),
     ),
     Row(

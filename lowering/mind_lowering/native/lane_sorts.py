@@ -48,7 +48,7 @@ class _LaneSort:
     def __init__(self, f: Function, host: TargetInfo, step: LaneSort, sites: Sites, order: LaneOrder):
         self.f, self.host, self.step, self.sites, self.order = f, host, step, sites, order
         self.keys = Keys(step.source.dtype, step.descending)
-        self.lanes, self.one = Lanes(f, host, order.width), Lanes(f, host, 1)
+        self.lanes = Lanes(f, host, order.width)
         self.n, self.count = step.source.shape[step.axis], step.values.shape[step.axis]
         self.is_float = step.source.dtype.kind is Kind.FLOAT
         self.room = ""
@@ -321,7 +321,7 @@ class _Network:
         for pair in f.each("0", pairs, hint="pair"):
             first = f.op(f"mul i64 {pair}, {twice}", "first")
             second = f.add(first, run)
-            # Blocks of the second run that there are exchange with those of the first that mirror them, or equal them.
+            # Each block of the second run that exists exchanges with the mirrored, or the same, block of the first run.
             there = f.least(run, f.op(f"sub i64 {self.blocks}, {second}", "rest"))
             for b in f.each("0", f.greatest(there, "0"), hint="b"):
                 upper = f.mul(f.add(second, b), size)

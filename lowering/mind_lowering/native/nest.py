@@ -12,8 +12,6 @@ from .lanes import MOST_APART
 
 APART, GATHERED = 2, 4
 """Costs of lanes that are a few elements apart, and of those that are gathered, where those of every other element are 1."""
-
-
 SHORT = 4
 """Elements of a short axis, at most."""
 

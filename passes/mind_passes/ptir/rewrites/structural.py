@@ -22,6 +22,8 @@ from ..building import Found, in_place_of, is_exact, literal_of, only_units, spe
 
 SMALL_VECTOR = 64
 """Start vectors of dynamic slices have one entry per dimension; longer ones are not read."""
+MOST_COLUMNS = 8
+"""Operands of a concat along another axis, at most: more columns are written in less time as rows that are transposed."""
 
 
 def _shape(value: SSAValue) -> Dims:
@@ -112,10 +114,10 @@ def transpose_of_concat(op: ptir.TransposeOp) -> Found:
     """
     `transpose(concat(x, y), p) = concat(reshape(x), reshape(y))`, where only axes of extent 1 of the operands change places.
 
-    The transpose must be the only use of the concat. Static sizes only.
+    The transpose must be the only use of the concat, which has at most `MOST_COLUMNS` operands. Static sizes only.
     """
     inner = op.x.owner
-    if not isinstance(inner, ptir.ConcatOp) or len(inner.operands) > SMALL_VECTOR or not op.x.has_one_use():
+    if not isinstance(inner, ptir.ConcatOp) or len(inner.operands) > MOST_COLUMNS or not op.x.has_one_use():
         return None
     perm, shapes = cast(Sequence[int], op.values()["perm"]), [_sizes(x) for x in inner.operands]
     axis: int = inner.values()["axis"] % len(perm)
@@ -125,8 +127,7 @@ def transpose_of_concat(op: ptir.TransposeOp) -> Found:
         if shape is None or moved is None or moved != sorted(moved):
             return None
         turned = tuple([shape[a] for a in perm])
-        dtype = tensor_type(spec_of(x).dtype, turned)
-        parts.append(in_place_of(op, ptir.ReshapeOp, x, type=dtype, new_shape=turned).result)
+        parts.append(in_place_of(op, ptir.ReshapeOp, x, type=tensor_type(spec_of(x).dtype, turned), new_shape=turned).result)
     return in_place_of(op, ptir.ConcatOp, *parts, axis=perm.index(axis))
 
 
