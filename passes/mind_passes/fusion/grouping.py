@@ -215,7 +215,8 @@ def _shape(op: Operation, parts: Mapping[type[Operation], str]) -> Dims | None:
     """
     The places that `op` runs over, if it can be in a group; of a reduction those it reads, of a product those it makes.
 
-    An op that is marked because it can fail, and that nothing uses, stays as it is: it would be left beside its copy in a fusion.
+    An op that is marked because it can fail, and that nothing uses, stays as it is: it would be kept in addition to its copy in a
+    fusion.
     """
     part = parts.get(type(op))
     if part in (None, "view") or (is_marked(op) and not any(result.first_use for result in op.results)):
