@@ -13,6 +13,7 @@ from mind_dialect.ptir import PtirOp
 from .demanded import shape_of
 from .grouping import BEYOND
 from .kernel_steps import Column, IndexCheck
+from .kernels_scatters import why_not_scattered
 from .lookups import looked_up, windows_of
 from .patterns import Builder, in_memory, row
 from .target_info import TargetInfo
@@ -20,22 +21,24 @@ from .views import Lookup, View
 
 
 def _look_up(build: Builder, op: PtirOp) -> None:
-    if _is_scattered(op):
+    if _is_scattered(op, build.host):
         build.views[op.results[0]] = _checked(build, op)
         return
     x, indices = (build.view(v) for v in op.operands)
     build.copy(op.operands[0], looked_up(op, x, indices), build.target(op.results[0]))
 
 
-def _is_scattered(op: PtirOp) -> bool:
-    """Return whether what is looked up is nothing but the updates of one scatter, which reads them where they lie."""
+def _is_scattered(op: PtirOp, host: TargetInfo) -> bool:
+    """Return whether what is looked up is nothing but the updates of one scatter, whose kernel reads them where they lie."""
     uses = list(islice(op.results[0].uses, 2))
-    return len(uses) == 1 and uses[0].index == 2 and _is_beside(op, uses[0].operation)
+    return len(uses) == 1 and uses[0].index == 2 and _reads_lookups(uses[0].operation, op, host)
 
 
-def _is_beside(op: PtirOp, user: Operation) -> bool:
-    kinds = (ptir.ScatterReduceOp, ptir.ScatterAddOp, ptir.ScatterWindowsOp)
-    return isinstance(user, kinds) and user.parent is op.parent and 0 not in shape_of(op.results[0])
+def _reads_lookups(user: Operation, op: PtirOp, host: TargetInfo) -> bool:
+    """Return whether an op is a scatter in the same block, of updates that there are, and has a kernel."""
+    if not isinstance(user, ptir.ScatterReduceOp | ptir.ScatterAddOp | ptir.ScatterWindowsOp) or user.parent is not op.parent:
+        return False
+    return 0 not in shape_of(op.results[0]) and why_not_scattered(user, host) is None
 
 
 def _checked(build: Builder, op: PtirOp) -> View:

@@ -89,6 +89,11 @@ def _scatter_windows(build: Builder, op: ptir.ScatterAddOp | ptir.ScatterWindows
     _scattered(build, op, values.get("kind", "add"), columns, strides, order)
 
 
+def why_not_scattered(op: ptir.ScatterAddOp | ptir.ScatterReduceOp | ptir.ScatterWindowsOp, host: TargetInfo) -> str | None:
+    """Return why updates are combined by NumPy."""
+    return _why_not_windows(op, host) if isinstance(op, ptir.ScatterWindowsOp) else _why_not(op, host)
+
+
 def _why_not_windows(op: ptir.ScatterWindowsOp, host: TargetInfo) -> str | None:
     """Return why windows of updates are combined by NumPy."""
     values = op.values()

@@ -39,9 +39,9 @@ def gathers(module: Any, isa: str) -> int:
 
 @pytest.mark.parametrize("isa", ["avx512", "avx2", "baseline", "neon"])
 def test_no_gathers(isa: str) -> None:
-    """Neither for whole vectors nor for the rest of a row; other steps are gathered."""
+    """Neither for whole vectors nor for the rest of a row; far elements are gathered."""
     assert gathers(program("f32[8,201]", pool), isa) == 0
-    assert gathers(program("f32[8,201]", lambda x: pool(x, step=3)), isa) > 0
+    assert gathers(program("f32[8,201]", lambda x: pool(x, step=9)), isa) > 0
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "bf16", "si8", "ui8", "si16", "si32", "si64"])

@@ -41,10 +41,10 @@ def columns(x: Any, i: Any) -> Any:
     return ptir.GatherOp(x, ptir.BroadcastToOp(ptir.ReshapeOp(i, new_shape=(12, 1)), result_shape=(12, 5)), axis=0)
 
 
-def windows(y: Any, at: Any, found: Any, kind: str = "add") -> Any:
+def windows(y: Any, at: Any, found: Any, kind: str = "add", mode: str = "raise") -> Any:
     batch = {"input_batching_dims": (), "scatter_indices_batching_dims": ()}
     where = ptir.ReshapeOp(at, new_shape=(12, 1))
-    return ptir.ScatterWindowsOp(y, where, found, **DIMS, **batch, kind=kind, mode="raise", unique=False)
+    return ptir.ScatterWindowsOp(y, where, found, **DIMS, **batch, kind=kind, mode=mode, unique=False)
 
 
 def along_axis(y: Any, at: Any, found: Any) -> Any:
@@ -92,6 +92,15 @@ def test_a_donated_operand_whose_rows_are_scattered_into_it() -> None:
     np.add.at(expected, PLACES, y[ROWS])
     run = mind_runtime.compile(module, target="native", donate=["arg0"])
     np.testing.assert_allclose(run(y.copy(), PLACES, ROWS), expected, 1e-5)
+
+
+def test_rows_that_numpy_scatters_are_copied() -> None:
+    """A scatter without a kernel reads its updates from memory, as rows in their order."""
+    beyond = PLACES.copy()
+    beyond[3] = 7
+    types = "f32[5,5] si64[12] f32[9,5] si64[12]"
+    module = program(types, lambda y, at, x, i: windows(y, at, rows(x, i), "replace", "drop"))
+    assert "1 op on NumPy" in same(module, normal(5, 5), beyond, normal(9, 5), ROWS)
 
 
 def test_rows_with_another_reader_are_copied() -> None:
