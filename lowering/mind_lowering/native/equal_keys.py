@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .failures import Failure, Sites
+from .failures import Sites
 from .ir import Function
 from .kernel_steps import Sort
-from .kernel_text import fail_where
+from .kernel_text import check_inside
 from .lanes import Lanes, stored
 from .sort_keys import Keys
 from .target_info import TargetInfo
@@ -47,7 +47,7 @@ class _Again:
         for i in f.each("0", str(self.count)):
             place = f.op(f"load {type}, ptr {f.address(type, places, f.mul(i, self.strides[2]))}, align {dtype.size}", "place")
             place = place if type == "i64" else f.op(f"zext {type} {place} to i64")
-            self.inside(place, self.n)
+            check_inside(self.one, self.sites, place, self.n)
             self.copied(source, place, values, i)
 
     def by_keys(self, source: str, values: str) -> None:
@@ -67,7 +67,7 @@ class _Again:
             for to, kind in zip(following, kinds, strict=True):
 
                 def put(to: str = to) -> list[str]:
-                    self.inside(to, self.count)
+                    check_inside(self.one, self.sites, to, self.count)
                     self.copied(source, i, values, to)
                     return [f.add(to, "1")]
 
@@ -76,9 +76,3 @@ class _Again:
 
         start = f.loop("0", str(self.n), 1, counted, [("i64", "0")] * 2)
         f.loop("0", str(self.n), 1, placed, [("i64", x) for x in start])
-
-    def inside(self, index: str, count: int) -> None:
-        """Return early, in checked kernels, unless an index is below a count."""
-        if self.one.host.checked:
-            beyond = self.f.op(f"icmp uge i64 {index}, {count}", "beyond")
-            fail_where(self.one, self.sites, beyond, Failure.OUTSIDE, None, [("i64", index, True)])

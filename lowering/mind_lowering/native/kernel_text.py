@@ -95,6 +95,13 @@ def fail_where(
     f.leave(lanes.any(wrong), status)
 
 
+def check_inside(one: Lanes, sites: Sites, index: str, count: int) -> None:
+    """Leave the kernel, where kernels check what they address, unless an index is below a count; `one` is a single lane."""
+    if one.host.checked:
+        beyond = one.function.op(f"icmp uge i64 {index}, {count}", "beyond")
+        fail_where(one, sites, beyond, Failure.OUTSIDE, None, [("i64", index, True)])
+
+
 def index_of(f: Function, view: View, at: Sequence[str]) -> str:
     """The place of an element of a view, counted from its first."""
     index = "0"

@@ -72,15 +72,8 @@ class _LaneSort:
 
     def lines(self, starts: Sequence[str]) -> None:
         """The lines of a unit of work, which begin there in source, values and places."""
-        if self.order.in_registers:
-            columns, odd = [""] * self.n, self.lanes.number("i1", 0)
-            for first, size in self.squares(self.n):
-                columns[first : first + size], odd = self.loaded(starts[0], (str(first), size), odd)
-            columns = self.exchanged(columns, sorting(self.n))
-            for first, size in self.squares(self.count):
-                self.written(columns[first : first + size], starts, str(first))
-        elif self.count <= MOST_BEST:
-            columns, odd = self.best(starts[0])
+        if self.order.in_registers or self.count <= MOST_BEST:
+            columns, odd = (self.whole if self.order.in_registers else self.best)(starts[0])
             for first, size in self.squares(self.count):
                 self.written(columns[first : first + size], starts, str(first))
         else:
@@ -116,6 +109,13 @@ class _LaneSort:
         """Return the first element and the number of what is read or written at once; the last ones may overlap."""
         size = self.square(count)
         yield from ((min(i, count - size), size) for i in range(0, count, size))
+
+    def whole(self, source: str) -> tuple[list[str], str]:
+        """Return the keys of lines that are one block, in order, and which lines have a NaN or a negative zero."""
+        columns, odd = [""] * self.n, self.lanes.number("i1", 0)
+        for first, size in self.squares(self.n):
+            columns[first : first + size], odd = self.loaded(source, (str(first), size), odd)
+        return self.exchanged(columns, sorting(self.n)), odd
 
     def best(self, source: str) -> tuple[list[str], str]:
         """Return the keys of the best of the lines: each key that follows is put before those that are greater."""

@@ -13,10 +13,10 @@ from math import prod
 from mind_dialect.ptir.types import Kind
 
 from .equal_keys import write_again
-from .failures import Failure, Sites
+from .failures import Sites
 from .ir import Function, suffix
 from .kernel_steps import FEW, Sort
-from .kernel_text import PATIENCE, argument, fail_where, patient, patiently, unflattened
+from .kernel_text import PATIENCE, argument, check_inside, patient, patiently, unflattened
 from .lanes import Lanes, stored
 from .sort_keys import Keys
 from .target_info import TargetInfo
@@ -265,7 +265,7 @@ class _Lines:
             slot = self.load("i32", counts, digit)
             self.store("i32", f.op(f"add i32 {slot}, 1"), counts, digit)
             to = f.op(f"zext i32 {slot} to i64", "to")
-            self.inside(to, str(self.n))
+            check_inside(self.one, self.sites, to, self.n)
             for type, x, array in zip(types, found, target, strict=False):
                 self.store(type, x, array, to)
 
@@ -293,7 +293,7 @@ class _Lines:
         type, size = stored(step.source.dtype), step.source.dtype.size
         for i in patiently(f, "0", str(self.count)):
             origin = f.op(f"zext i32 {self.load('i32', origins, i)} to i64", "origin")
-            self.inside(origin, str(self.n))
+            check_inside(self.one, self.sites, origin, self.n)
             place = f.address(type, source, f.mul(origin, step.source.strides[axis]))
             x = f.op(f"load {type}, ptr {place}, align {size}")
             f.do(f"store {type} {x}, ptr {f.address(type, to_values, f.mul(i, step.values.strides[axis]))}, align {size}")
@@ -301,9 +301,3 @@ class _Lines:
                 kind = stored(step.places.dtype)
                 at = f.mul(i, step.places.strides[axis])
                 self.store(kind, origin if kind == "i64" else f.op(f"trunc i64 {origin} to {kind}"), to_places, at)
-
-    def inside(self, index: str, count: str) -> None:
-        """Return early, in checked kernels, unless an index is below a count."""
-        if self.host.checked:
-            beyond = self.f.op(f"icmp uge i64 {index}, {count}", "beyond")
-            fail_where(self.one, self.sites, beyond, Failure.OUTSIDE, None, [("i64", index, True)])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -55,9 +56,7 @@ def _gather(op: TransposeOp) -> None:
     first, last = _perm(before), _perm(op)
     axis, x, lengths = first[0], before.x, known_extents(take.indices.type)
     shape, (index, _) = known_extents(x.type), spec_of(take.indices)
-    count = 1
-    for n in lengths:
-        count *= n
+    count = prod(lengths)
     along: Shape = (count, *(1 for _ in shape[axis + 1 :]))
     gathered = (*shape[:axis], count, *shape[axis + 1 :])
 

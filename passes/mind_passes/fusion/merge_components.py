@@ -20,12 +20,10 @@ from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, ConcatOp, FusionOp, ReduceOp
 from mind_dialect.ptir.types import read_type
 
+from ..ptir.rewrites.structural import MOST_COLUMNS
 from .edit import FusionEdit
 from .kernels import IsKernel, always
 from .merge_rows import MOST_MERGED
-
-MOST_COMPONENTS = 8
-"""Components of a vector, at most."""
 
 
 def merge_components(root: Operation, is_kernel: IsKernel = always) -> None:
@@ -45,7 +43,7 @@ def merge_components(root: Operation, is_kernel: IsKernel = always) -> None:
 def _joins_components(op: ConcatOp) -> bool:
     """Return whether each operand is one element of each row of the result, which is short."""
     types = [read_type(x.type) for x in op.operands]
-    if not 2 <= len(types) <= MOST_COMPONENTS or not all(type.is_static for type in types):
+    if not 2 <= len(types) <= MOST_COLUMNS or not all(type.is_static for type in types):
         return False
     axis: int = op.values()["axis"] % len(types[0].shape)
     return all(prod(type.shape[axis:]) == 1 for type in types)
