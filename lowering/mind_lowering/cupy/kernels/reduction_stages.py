@@ -32,7 +32,7 @@ class ReductionSchedule(Schedule):
     """A kernel of reductions over the same axes, and perhaps of others over the remaining axes."""
 
     ROW: str
-    """The name of the index over what is kept."""
+    """The name of the index over the results of a reduction."""
     leader: str
     """The condition under which a thread writes the values of a row."""
 
@@ -183,7 +183,7 @@ class ReductionSchedule(Schedule):
         return [*scope.lines, *writes]
 
     def _with_kept(self, lines: list[str]) -> list[str]:
-        """Arrays for what is kept and used again, then the lines, without those that keep what is not."""
+        """Arrays for the values that are read again, then the lines, without those that keep other values."""
         used = {name: spec(value)[0] for scope in self.scopes for (value, _), name in scope.reused.items()}
         idle = {kept_line(name) for name in self.kept.values() if name not in used}
         arrays = [f"{register(dtype)} {name}_[{self.slots}];" for name, dtype in used.items()]
