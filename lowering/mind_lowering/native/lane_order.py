@@ -21,13 +21,15 @@ LEAST_LANES, MOST_LANES = 4, 32
 
 @dataclass(frozen=True)
 class LaneOrder:
-    """The sizes of a sort in lanes: bits of a key and of the place in it; lanes; vectors of a block, and in all."""
+    """The sizes of a sort in lanes: bits of a key and of the place in it; lanes; columns of a block, and in all."""
 
     bits: int
     place_bits: int
+    parts: int
+    """Vectors of a column: two where a key and its place do not fit in 64 bits."""
     width: int
     block: int
-    vectors: int
+    columns: int
     axes: tuple[tuple[int, ...], ...]
     """Of each axis of lines its extent, and the strides of source, values and places; the last axis is that of the lanes."""
 
@@ -39,7 +41,7 @@ class LaneOrder:
     @property
     def in_registers(self) -> bool:
         """Return whether a line is one block."""
-        return self.vectors <= self.block
+        return self.columns <= self.block
 
     @property
     def groups(self) -> int:
@@ -56,21 +58,22 @@ def lane_order(step: LaneSort, host: TargetInfo) -> LaneOrder | None:
     """Return how a sort runs in lanes, None where it does not: lines that are long, or few."""
     n, count = (view.shape[step.axis] for view in (step.source, step.values))
     key_bits = Keys(step.source.dtype, step.descending).bits
-    place_bits = 0
+    place_bits, parts = 0, 1
     if step.places is not None:
         place_bits = 16 if key_bits <= 16 and n <= 1 << 16 else 32
+        place_bits, parts = (0, 2) if key_bits > 32 else (place_bits, 1)
     bits = place_bits + max(key_bits, place_bits)
     axes = _axes(step)
-    if n < 2 or bits > 64 or not axes or (n > MOST_SORTED and 4 * count <= n):
+    if n < 2 or not axes or (n > MOST_SORTED and 4 * count <= n):
         return None
     width = min(host.lanes(bits // 8), MOST_LANES, 1 << (axes[-1][0].bit_length() - 1))
-    block = host.registers // 2
-    vectors = n if n <= block else -(-n // block) * block
-    while vectors * width * bits // 8 > MOST_KEYS:
+    block = host.registers // (2 * parts)
+    columns = n if n <= block else -(-n // block) * block
+    while columns * parts * width * bits // 8 > MOST_KEYS:
         width //= 2
     if width < LEAST_LANES:
         return None
-    return LaneOrder(bits, place_bits, width, block, vectors, axes)
+    return LaneOrder(bits, place_bits, parts, width, block, columns, axes)
 
 
 def _axes(step: LaneSort) -> tuple[tuple[int, ...], ...]:

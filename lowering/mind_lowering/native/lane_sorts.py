@@ -1,14 +1,9 @@
 """
-Stable orders of many lines at once: each lane of a vector has a line of its own.
+Stable orders of many lines at once: each lane of a vector has a line of its own (`lane_networks.py`).
 
-The `i`-th vector holds the `i`-th key of each line. Vectors exchange minima and maxima, which takes no branch and is the same for
-all lines: blocks of them are sorted in registers, then merged by a bitonic network whose first step compares ends that mirror
-each other (Batcher, Sorting networks and their applications, 1968), so that every exchange has its minimum first and vectors
-behind the last one need not exist.
-
-Keys of one value are one element. Those that say where they came from have their place in the low bits: no two are equal, and
-the order is stable. Without places, equal keys differ at most in the sign of zero or in what a NaN holds: such lines, which are
-few, have their zeros and NaN written once more in their order.
+Keys of one value are one element. Those that say where they came from have their place in the low bits, or in a vector of its own
+where 64 bits do not hold both: no two are equal, and the order is stable. Without places, equal keys differ at most in the sign
+of zero or in what a NaN holds: such lines, which are few, have their zeros and NaN written once more in their order.
 """
 
 from __future__ import annotations
@@ -19,11 +14,12 @@ from mind_dialect.ptir.types import Kind
 
 from .equal_keys import write_again
 from .failures import Sites
-from .ir import Function, symbol
+from .ir import Function
 from .kernel_steps import LaneSort
 from .kernel_text import argument, unflattened
+from .lane_networks import Column, Columns, sorting
 from .lane_order import MOST_BEST, LaneOrder, lane_order
-from .lanes import Lanes, register, stored
+from .lanes import register, stored
 from .sort_keys import Keys
 from .target_info import TargetInfo
 from .transposes import transposed
@@ -48,7 +44,8 @@ class _LaneSort:
     def __init__(self, f: Function, host: TargetInfo, step: LaneSort, sites: Sites, order: LaneOrder):
         self.f, self.host, self.step, self.sites, self.order = f, host, step, sites, order
         self.keys = Keys(step.source.dtype, step.descending)
-        self.lanes = Lanes(f, host, order.width)
+        self.columns = Columns(f, host, order)
+        self.lanes = self.columns.lanes
         self.n, self.count = step.source.shape[step.axis], step.values.shape[step.axis]
         self.is_float = step.source.dtype.kind is Kind.FLOAT
         self.room = ""
@@ -57,7 +54,7 @@ class _LaneSort:
         f, order, step = self.f, self.order, self.step
         bases = [argument(f, i, name) for i, name in zip(range(len(step.lines)), ("x", "values", "places"), strict=False)]
         if not order.in_registers:
-            self.room = f.op(f"alloca [{order.vectors} x {self.lanes.of(order.type)}], align 64", "keys")
+            self.room = f.op(f"alloca [{order.columns * order.parts} x {self.lanes.of(order.type)}], align 64", "keys")
         *outer, (lines, *_) = order.axes
         for unit in f.each("%begin", "%end", hint="lines"):
             *at, group = unflattened(f, unit, [*(axis[0] for axis in outer), order.groups])
@@ -78,28 +75,15 @@ class _LaneSort:
                 self.written(columns[first : first + size], starts, str(first))
         else:
             odd = self.filled(starts[0])
-            self.f.do(f"call void {symbol(self.network())}(ptr {self.room})")
+            self.f.do(f"call void {self.columns.network()}(ptr {self.room})")
             size = self.square(self.count)
             for i in self.f.each("0", str(self.count), size):
                 first = self.f.least(i, str(self.count - size)) if self.count % size else i
-                self.written([self.key(first, j) for j in range(size)], starts, first)
+                self.written([self.columns.load(self.room, first, j) for j in range(size)], starts, first)
         if self.is_float:
             self.f.when(self.lanes.any(odd), lambda: self.again(starts))
 
     # Keys
-
-    def key(self, first: str, j: int) -> str:
-        """A vector of keys."""
-        of = self.lanes.of(self.order.type)
-        return self.f.op(f"load {of}, ptr {self.f.address(of, self.room, self.f.add(first, str(j)))}, align {self.align}", "k")
-
-    @property
-    def align(self) -> int:
-        return min(64, self.order.width * self.order.bits // 8)
-
-    def keep(self, key: str, index: str) -> None:
-        of = self.lanes.of(self.order.type)
-        self.f.do(f"store {of} {key}, ptr {self.f.address(of, self.room, index)}, align {self.align}")
 
     def square(self, count: int) -> int:
         """Elements of a line that are read or written at once."""
@@ -110,78 +94,86 @@ class _LaneSort:
         size = self.square(count)
         yield from ((min(i, count - size), size) for i in range(0, count, size))
 
-    def whole(self, source: str) -> tuple[list[str], str]:
-        """Return the keys of lines that are one block, in order, and which lines have a NaN or a negative zero."""
-        columns, odd = [""] * self.n, self.lanes.number("i1", 0)
+    def whole(self, source: str) -> tuple[list[Column], str]:
+        """Return the columns of lines that are one block, in order, and which lines have a NaN or a negative zero."""
+        columns, odd = list[Column](), self.lanes.number("i1", 0)
         for first, size in self.squares(self.n):
-            columns[first : first + size], odd = self.loaded(source, (str(first), size), odd)
-        return self.exchanged(columns, sorting(self.n)), odd
+            found, odd = self.loaded(source, (str(first), size), odd)
+            columns[first : first + size] = found
+        return self.columns.exchanged(columns, sorting(self.n)), odd
 
-    def best(self, source: str) -> tuple[list[str], str]:
-        """Return the keys of the best of the lines: each key that follows is put before those that are greater."""
-        f, lanes, size = self.f, self.lanes, self.square(self.n)
+    def best(self, source: str) -> tuple[list[Column], str]:
+        """Return the columns of the best of the lines: each key that follows is put before those that are greater."""
+        f, lanes, size, parts = self.f, self.lanes, self.square(self.n), self.order.parts
 
         def some(i: str, /, *values: str) -> list[str]:
             columns, odd = self.loaded(source, (i, size), values[-1])
-            return [*self.kept(values[:-1], columns), odd]
+            best = [tuple(values[j : j + parts]) for j in range(0, len(values) - 1, parts)]
+            return [*(x for column in self.kept(best, columns) for x in column), odd]
 
-        carried = [(lanes.of(self.order.type), self.greatest)] * self.count
+        carried = [(lanes.of(self.order.type), self.greatest)] * (self.count * parts)
         whole = self.n - self.n % size
-        *found, odd = f.loop("0", str(whole), size, some, [*carried, (lanes.of("i1"), lanes.number("i1", 0))])
+        *values, odd = f.loop("0", str(whole), size, some, [*carried, (lanes.of("i1"), lanes.number("i1", 0))])
+        found = [tuple(values[j : j + parts]) for j in range(0, len(values), parts)]
         for i in range(whole, self.n):
             columns, odd = self.loaded(source, (str(i), 1), odd)
             found = self.kept(found, columns)
         return found, odd
 
-    def kept(self, best: Sequence[str], columns: Sequence[str]) -> list[str]:
-        """Return the best so far and those of some more vectors of keys."""
+    def kept(self, best: Sequence[Column], columns: Sequence[Column]) -> list[Column]:
+        """Return the best so far and those of some more columns."""
         found = list(best)
         for column in columns:
-            key = column
+            worse = column
             for j, other in enumerate(found):
-                found[j], key = self.exchanged([other, key], iter([(0, 1)]))
+                found[j], worse = self.columns.exchanged([other, worse], iter([(0, 1)]))
         return found
 
     def filled(self, source: str) -> str:
-        """Put the keys of the lines in the room, the greatest behind them; return which lines have a NaN or a negative zero."""
+        """Put the columns of the lines in the room, the greatest behind them; return which lines have NaN or a negative zero."""
         f, lanes, size = self.f, self.lanes, self.square(self.n)
 
         def some(i: str, /, *odd: str) -> list[str]:
             first = f.least(i, str(self.n - size)) if self.n % size else i
             columns, found = self.loaded(source, (first, size), odd[0])
             for j, column in enumerate(columns):
-                self.keep(column, f.add(first, str(j)))
+                self.columns.store(column, self.room, first, j)
             return [found]
 
         (odd,) = f.loop("0", str(self.n), size, some, [(lanes.of("i1"), lanes.number("i1", 0))])
-        for i in range(self.n, self.order.vectors):
-            self.keep(self.greatest, str(i))
+        for i in range(self.n, self.order.columns):
+            self.columns.store((self.greatest,) * self.order.parts, self.room, str(i), 0)
         return odd
 
-    def loaded(self, source: str, part: tuple[str, int], odd: str) -> tuple[list[str], str]:
-        """Return keys of a part of the lines, given its first element and their number, and which lanes were odd or are."""
+    def loaded(self, source: str, part: tuple[str, int], odd: str) -> tuple[list[Column], str]:
+        """Return columns of a part of the lines, given its first element and their number, and which lanes were odd or are."""
         f, lanes, view, order = self.f, self.lanes, self.step.source, self.order
         (first, size), along, stride = part, order.axes[-1][1], view.strides[self.step.axis]
         if stride == 1 and along != 1 and size >= LEAST_SQUARE:
             elements = self.turned_in(source, first, size)
         else:
             elements = [lanes.load(view.dtype, source, f.mul(f.add(first, str(j)), stride), along) for j in range(size)]
-        found: list[str] = []
+        found: list[Column] = []
         for j, x in enumerate(elements):
-            key = lanes.convert("zext", self.keys.type, order.type, self.keys.of(lanes, x))
-            if order.place_bits:
-                place = lanes.splat("i64", f.add(first, str(j)))
-                place = lanes.convert("trunc", "i64", order.type, place)
-                key = lanes.binary("shl", order.type, key, lanes.number(order.type, order.place_bits))
-                key = lanes.binary("or", order.type, key, place)
-            found.append(lanes.binary("xor", order.type, key, self.lowest))
+            found.append(self.column(x, f.add(first, str(j))))
             if self.is_float:
                 odd = lanes.binary("or", "i1", odd, self.keys.is_odd(lanes, x))
         return found, odd
 
+    def column(self, x: str, index: str) -> Column:
+        """Return the column of the elements of one index."""
+        lanes, order = self.lanes, self.order
+        key, place = lanes.convert("zext", self.keys.type, order.type, self.keys.of(lanes, x)), list[str]()
+        if self.step.places is not None:
+            place = [lanes.convert("trunc", "i64", order.type, lanes.splat("i64", index))]
+        if order.place_bits:
+            key = lanes.binary("shl", order.type, key, lanes.number(order.type, order.place_bits))
+            key = lanes.binary("or", order.type, key, place.pop())
+        return (lanes.binary("xor", order.type, key, self.lowest), *place)
+
     @property
     def greatest(self) -> str:
-        """The greatest key, which no element has that comes with a place."""
+        """The greatest key, and a place behind all others."""
         return self.lanes.number(self.order.type, (1 << (self.order.bits - 1)) - 1)
 
     @property
@@ -222,37 +214,23 @@ class _LaneSort:
             for j, row in enumerate(transposed(small, type, rows)):
                 small.store(view.dtype, row, target, f.add(first, str((line + j) * self.order.axes[-1][number])), 1)
 
-    # Exchanges
-
-    def exchanged(self, columns: Sequence[str], pairs: Iterator[tuple[int, int]], lanes: Lanes | None = None) -> list[str]:
-        """Vectors of which some, by number, exchanged minima and maxima."""
-        found, lanes = list(columns), lanes or self.lanes
-        for a, b in pairs:
-            found[a], found[b] = (lanes.intrinsic(name, self.order.type, found[a], found[b]) for name in ("smin", "smax"))
-        return found
-
-    def network(self) -> str:
-        """Return the function that puts the keys in a room in order."""
-        order, module = self.order, self.f.module
-        name = f"lanes.sorted.{order.vectors}x{order.width}.{order.type}"
-        if name not in module.functions:
-            _Network(module.function(name, "void", [("ptr", "keys")]), self).emit()
-        return name
-
     # Results
 
-    def written(self, columns: Sequence[str], starts: Sequence[str], first: str) -> None:
-        """Write vectors of keys, from the one of number `first` on, as elements and places."""
+    def written(self, columns: Sequence[Column], starts: Sequence[str], first: str) -> None:
+        """Write columns, from the one of number `first` on, as elements and places."""
         lanes, order, step = self.lanes, self.order, self.step
         values: list[str] = []
         places: list[str] = []
         for column in columns:
-            key = lanes.binary("xor", order.type, column, self.lowest)
+            key = lanes.binary("xor", order.type, column[0], self.lowest)
             if step.places is not None:
-                low = lanes.binary("and", order.type, key, lanes.number(order.type, (1 << order.place_bits) - 1))
+                if order.place_bits:
+                    place = lanes.binary("and", order.type, key, lanes.number(order.type, (1 << order.place_bits) - 1))
+                    key = lanes.binary("lshr", order.type, key, lanes.number(order.type, order.place_bits))
+                else:
+                    place = column[1]
                 wide = int(register(step.places.dtype)[1:]) > order.bits
-                places.append(lanes.convert("zext" if wide else "trunc", order.type, register(step.places.dtype), low))
-                key = lanes.binary("lshr", order.type, key, lanes.number(order.type, order.place_bits))
+                places.append(lanes.convert("zext" if wide else "trunc", order.type, register(step.places.dtype), place))
             values.append(self.keys.element(lanes, lanes.convert("trunc", order.type, self.keys.type, key)))
         self.put(step.values, values, starts[1], first, 2)
         if step.places is not None:
@@ -276,98 +254,3 @@ class _LaneSort:
                 for number, (view, start) in enumerate(zip(step.lines, starts, strict=True))
             ]
             write_again(f, self.host, step, self.sites, line)
-
-
-class _Network:
-    """The function that sorts the keys of more than one block."""
-
-    def __init__(self, f: Function, sort: _LaneSort):
-        self.f, self.sort, self.order = f, sort, sort.order
-        self.lanes = Lanes(f, sort.host, sort.order.width)
-        self.blocks = self.order.vectors // self.order.block
-
-    def emit(self) -> None:
-        """Sort each block, then merge runs of 1, 2, 4 and so on blocks."""
-        f = self.f
-        self.in_blocks(list(sorting(self.order.block)))
-        rounds = (self.blocks - 1).bit_length()
-        for r in f.each("0", str(rounds), hint="round"):
-            run = f.op(f"shl i64 1, {r}", "run")
-            self.merged(run, mirrored=True)
-            for s in f.each("0", r, hint="step"):
-                less = f.op(f"sub i64 {r}, {s}")
-                self.merged(f.op(f"lshr i64 {f.op(f'shl i64 1, {less}')}, 1", "run"), mirrored=False)
-            self.in_blocks(list(halving(self.order.block)))
-        f.ret()
-
-    def at(self, index: str, j: int = 0) -> str:
-        """The address of a vector."""
-        return self.f.address(self.lanes.of(self.order.type), "%keys", self.f.add(index, str(j)))
-
-    def in_blocks(self, pairs: list[tuple[int, int]]) -> None:
-        """Exchange vectors of each block in registers."""
-        f, of, size = self.f, self.lanes.of(self.order.type), self.order.block
-        for first in f.each("0", str(self.order.vectors), size, "block"):
-            places = [self.at(first, j) for j in range(size)]
-            columns = [f.op(f"load {of}, ptr {p}, align {self.sort.align}", "k") for p in places]
-            for p, x in zip(places, self.sort.exchanged(columns, iter(pairs), self.lanes), strict=True):
-                f.do(f"store {of} {x}, ptr {p}, align {self.sort.align}")
-
-    def merged(self, run: str, *, mirrored: bool) -> None:
-        """Exchange vectors of two runs of blocks that follow each other, in mirrored or in equal order, for all pairs of runs."""
-        f, size = self.f, self.order.block
-        twice = f.op(f"shl i64 {run}, 1", "twice")
-        pairs = f.op(f"udiv i64 {f.add(str(self.blocks - 1), twice)}, {twice}", "pairs")
-        for pair in f.each("0", pairs, hint="pair"):
-            first = f.op(f"mul i64 {pair}, {twice}", "first")
-            second = f.add(first, run)
-            # Each block of the second run that exists exchanges with the mirrored, or the same, block of the first run.
-            there = f.least(run, f.op(f"sub i64 {self.blocks}, {second}", "rest"))
-            for b in f.each("0", f.greatest(there, "0"), hint="b"):
-                upper = f.mul(f.add(second, b), size)
-                if mirrored:
-                    lower = f.mul(f.op(f"sub i64 {f.op(f'sub i64 {second}, {b}')}, 1"), size)
-                else:
-                    lower = f.mul(f.add(first, b), size)
-                self.exchanged(lower, upper, mirrored=mirrored)
-
-    def exchanged(self, lower: str, upper: str, *, mirrored: bool) -> None:
-        """Exchange the vectors of two blocks."""
-        f, of, size, align = self.f, self.lanes.of(self.order.type), self.order.block, self.sort.align
-        for j in range(size):
-            places = [self.at(lower, size - 1 - j if mirrored else j), self.at(upper, j)]
-            columns = [f.op(f"load {of}, ptr {p}, align {align}", "k") for p in places]
-            for p, x in zip(places, self.sort.exchanged(columns, iter([(0, 1)]), self.lanes), strict=True):
-                f.do(f"store {of} {x}, ptr {p}, align {align}")
-
-
-def sorting(count: int) -> Iterator[tuple[int, int]]:
-    """
-    The exchanges that sort so many vectors: Batcher's odd-even merges, without those of vectors that do not exist.
-
-    >>> list(sorting(4))
-    [(0, 1), (2, 3), (0, 2), (1, 3), (1, 2)]
-    """
-    p = 1
-    while p < count:
-        k = p
-        while k >= 1:
-            for j in range(k % p, count - k, 2 * k):
-                for i in range(min(k, count - j - k)):
-                    if (i + j) // (2 * p) == (i + j + k) // (2 * p):
-                        yield i + j, i + j + k
-            k //= 2
-        p *= 2
-
-
-def halving(count: int) -> Iterator[tuple[int, int]]:
-    """
-    The exchanges that sort a bitonic block of so many vectors.
-
-    >>> list(halving(4))
-    [(0, 2), (1, 3), (0, 1), (2, 3)]
-    """
-    k = count // 2
-    while k:
-        yield from ((i, i + k) for i in range(count) if not i & k)
-        k //= 2

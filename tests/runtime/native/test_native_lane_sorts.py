@@ -16,8 +16,8 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import DTYPES, SI32, PtirDType
 from mind_lowering.native import TARGETS
 from mind_lowering.native.kernel_steps import LaneSort
+from mind_lowering.native.lane_networks import halving, sorting
 from mind_lowering.native.lane_order import lane_order
-from mind_lowering.native.lane_sorts import halving, sorting
 from mind_lowering.native.views import Buffer, Use, View
 from native_same import block, same, types, way
 from ptir_forms import program
@@ -26,8 +26,8 @@ __all__ = ["way"]
 pytestmark = pytest.mark.usefixtures("way")
 
 ONE_WAY = pytest.mark.parametrize("way", [""], indirect=True)
-NARROW = ("f32", "bf16", "f16", "ui8", "si16", "i1", "ui32")
-"""Dtypes of which a key and a place are one number; of others, keys are sorted in lanes where places are not wanted."""
+SOME = ("f32", "bf16", "f16", "ui8", "si16", "i1", "ui32", "f64", "si64", "ui64")
+"""Dtypes of which a key and a place are one number, and those of 64 bits, whose places have vectors of their own."""
 SHAPES = [
     *(((18, n), 1) for n in (2, 3, 5, 8, 9, 15, 16, 17, 31, 40, 64, 100)),
     ((4, 130), 1),  # as few lines as there may be
@@ -48,14 +48,14 @@ def best(axis: int, k: int, *, largest: bool, places: str = "si32") -> Callable[
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("dtype", [*NARROW, "f64", "si64"])
+@pytest.mark.parametrize("dtype", SOME)
 def test_lines_in_order(dtype: str) -> None:
     for number, (shape, axis) in enumerate(SHAPES):
         same(in_order(axis, descending=bool(number % 2)), block(DTYPES[dtype], shape, number, special=True))
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("dtype", NARROW)
+@pytest.mark.parametrize("dtype", SOME)
 def test_places_in_order(dtype: str) -> None:
     """Equal keys keep their order; all, some and one of the best of each line."""
     for number, (shape, axis) in enumerate(SHAPES):
@@ -69,7 +69,8 @@ def test_places_in_order(dtype: str) -> None:
 def test_long_lines(shape: tuple[int, ...], axis: int) -> None:
     """Runs of blocks whose number is no power of two, in as many vectors as fit on the stack."""
     rng = np.random.default_rng(1)
-    for x in (rng.standard_normal(shape).astype(np.float32), rng.integers(-3, 3, shape).astype(np.int16)):
+    narrow = rng.standard_normal(shape).astype(np.float32), rng.integers(-3, 3, shape).astype(np.int16)
+    for x in (*narrow, rng.standard_normal(shape), rng.integers(-3, 3, shape)):
         same(in_order(axis), x)
         same(best(axis, shape[axis], largest=False), x)
         same(best(axis, shape[axis], largest=True), np.sort(x, axis))
@@ -123,10 +124,10 @@ def test_zeros_and_nan_keep_their_order_and_bits(shape: tuple[int, int], share: 
     expected = np.take_along_axis(bits, order, 1)
     found = mind_runtime.compile(program(types(x), in_order(1, descending=descending)), target="native")(x)
     np.testing.assert_array_equal(np.asarray(found).view(bits.dtype), expected)
-    if dtype != "f8":
-        values, places = mind_runtime.compile(program(types(x), best(1, 5, largest=descending)), target="native")(x)
-        np.testing.assert_array_equal(places, order[:, :5])
-        np.testing.assert_array_equal(np.asarray(values).view(bits.dtype), expected[:, :5])
+    for k in (5, shape[1]):
+        values, places = mind_runtime.compile(program(types(x), best(1, k, largest=descending)), target="native")(x)
+        np.testing.assert_array_equal(places, order[:, :k])
+        np.testing.assert_array_equal(np.asarray(values).view(bits.dtype), expected[:, :k])
 
 
 def step(dtype: str, shape: tuple[int, ...], axis: int, *, best: int | None = None) -> LaneSort:
@@ -152,7 +153,8 @@ def test_which_lines_are_sorted_in_lanes() -> None:
     assert joined.axes == ((20, 20, 20),)
     assert (order := lane_order(step("f32", (100, 20), 1, best=20), host)) is not None
     assert (order.bits, order.place_bits, order.width) == (64, 32, 8)
-    assert lane_order(step("f64", (100, 20), 1, best=20), host) is None, "a key and a place are 96 bits"
+    assert (order := lane_order(step("f64", (100, 20), 1, best=20), host)) is not None, "a key and a place are 96 bits"
+    assert (order.bits, order.place_bits, order.parts, order.width) == (64, 0, 2, 8)
     assert lane_order(step("f32", (3, 20), 1), host) is None, "three lines"
     assert lane_order(step("f32", (20,), 0), host) is None, "one line"
     assert lane_order(step("f32", (100, 20000), 1), host) is None, "keys do not fit on the stack"
@@ -162,6 +164,8 @@ def test_which_lines_are_sorted_in_lanes() -> None:
     assert lane_order(step("f32", (100, 257), 1, best=65), host) is not None
     assert (order := lane_order(step("f32", (100, 4000), 1), host)) is not None
     assert order.width == 8, "half of a vector, so that keys fit"
+    assert lane_order(step("f64", (100, 2000), 1, best=2000), host) is not None
+    assert lane_order(step("f64", (100, 2100), 1, best=2100), host) is None, "keys and places do not fit on the stack"
 
 
 @ONE_WAY
