@@ -16,17 +16,13 @@ from .equal_keys import write_again
 from .failures import Sites
 from .ir import Function
 from .kernel_steps import LaneSort
-from .kernel_text import argument, unflattened
+from .kernel_text import argument
+from .lane_lines import LaneLines
 from .lane_networks import Column, Columns, sorting
 from .lane_order import MOST_BEST, LaneOrder, lane_order
 from .lanes import register, stored
 from .sort_keys import Keys
 from .target_info import TargetInfo
-from .transposes import transposed
-from .views import View
-
-LEAST_SQUARE = 4
-"""Smaller squares are not transposed: their elements are gathered one by one."""
 
 
 def emit_lane_sort(f: Function, host: TargetInfo, step: LaneSort, sites: Sites) -> int:
@@ -35,7 +31,7 @@ def emit_lane_sort(f: Function, host: TargetInfo, step: LaneSort, sites: Sites) 
     assert order is not None, "the plan asked before it made the step"
     _LaneSort(f, host, step, sites, order).emit()
     f.ret("0")
-    return order.units
+    return order.axes.units(order.width)
 
 
 class _LaneSort:
@@ -46,6 +42,7 @@ class _LaneSort:
         self.keys = Keys(step.source.dtype, step.descending)
         self.columns = Columns(f, host, order)
         self.lanes = self.columns.lanes
+        self.elements = LaneLines(self.lanes)
         self.n, self.count = step.source.shape[step.axis], step.values.shape[step.axis]
         self.is_float = step.source.dtype.kind is Kind.FLOAT
         self.room = ""
@@ -55,16 +52,7 @@ class _LaneSort:
         bases = [argument(f, i, name) for i, name in zip(range(len(step.lines)), ("x", "values", "places"), strict=False)]
         if not order.in_registers:
             self.room = f.op(f"alloca [{order.columns * order.parts} x {self.lanes.of(order.type)}], align 64", "keys")
-        *outer, (lines, *_) = order.axes
-        for unit in f.each("%begin", "%end", hint="lines"):
-            *at, group = unflattened(f, unit, [*(axis[0] for axis in outer), order.groups])
-            line = f.least(f.mul(group, order.width), str(lines - order.width))  # the last ones may be sorted twice
-            starts: list[str] = []
-            for number, (view, base) in enumerate(zip(step.lines, bases, strict=True)):
-                index = f.mul(line, order.axes[-1][1 + number])
-                for i, axis in zip(at, outer, strict=True):
-                    index = f.add(index, f.mul(i, axis[1 + number]))
-                starts.append(f.address(stored(view.dtype), base, index))
+        for starts in order.axes.each(f, order.width, list(zip(step.lines, bases, strict=True))):
             self.lines(starts)
 
     def lines(self, starts: Sequence[str]) -> None:
@@ -76,22 +64,16 @@ class _LaneSort:
         else:
             odd = self.filled(starts[0])
             self.f.do(f"call void {self.columns.network()}(ptr {self.room})")
-            size = self.square(self.count)
-            for i in self.f.each("0", str(self.count), size):
-                first = self.f.least(i, str(self.count - size)) if self.count % size else i
+            for first, size in self.elements.parts(self.count):
                 self.written([self.columns.load(self.room, first, j) for j in range(size)], starts, first)
         if self.is_float:
             self.f.when(self.lanes.any(odd), lambda: self.again(starts))
 
     # Keys
 
-    def square(self, count: int) -> int:
-        """Elements of a line that are read or written at once."""
-        return min(self.order.width, 1 << (count.bit_length() - 1))
-
     def squares(self, count: int) -> Iterator[tuple[int, int]]:
         """Return the first element and the number of what is read or written at once; the last ones may overlap."""
-        size = self.square(count)
+        size = self.elements.square(count)
         yield from ((min(i, count - size), size) for i in range(0, count, size))
 
     def whole(self, source: str) -> tuple[list[Column], str]:
@@ -104,7 +86,7 @@ class _LaneSort:
 
     def best(self, source: str) -> tuple[list[Column], str]:
         """Return the columns of the best of the lines: each key that follows is put before those that are greater."""
-        f, lanes, size, parts = self.f, self.lanes, self.square(self.n), self.order.parts
+        f, lanes, size, parts = self.f, self.lanes, self.elements.square(self.n), self.order.parts
 
         def some(i: str, /, *values: str) -> list[str]:
             columns, odd = self.loaded(source, (i, size), values[-1])
@@ -131,7 +113,7 @@ class _LaneSort:
 
     def filled(self, source: str) -> str:
         """Put the columns of the lines in the room, the greatest behind them; return which lines have NaN or a negative zero."""
-        f, lanes, size = self.f, self.lanes, self.square(self.n)
+        f, lanes, size = self.f, self.lanes, self.elements.square(self.n)
 
         def some(i: str, /, *odd: str) -> list[str]:
             first = f.least(i, str(self.n - size)) if self.n % size else i
@@ -147,14 +129,10 @@ class _LaneSort:
 
     def loaded(self, source: str, part: tuple[str, int], odd: str) -> tuple[list[Column], str]:
         """Return columns of a part of the lines, given its first element and their number, and which lanes were odd or are."""
-        f, lanes, view, order = self.f, self.lanes, self.step.source, self.order
-        (first, size), along, stride = part, order.axes[-1][1], view.strides[self.step.axis]
-        if stride == 1 and along != 1 and size >= LEAST_SQUARE:
-            elements = self.turned_in(source, first, size)
-        else:
-            elements = [lanes.load(view.dtype, source, f.mul(f.add(first, str(j)), stride), along) for j in range(size)]
+        f, lanes, view = self.f, self.lanes, self.step.source
+        first, size = part
         found: list[Column] = []
-        for j, x in enumerate(elements):
+        for j, x in enumerate(self.elements.read(view.dtype, source, first, size, self.steps(0))):
             found.append(self.column(x, f.add(first, str(j))))
             if self.is_float:
                 odd = lanes.binary("or", "i1", odd, self.keys.is_odd(lanes, x))
@@ -181,39 +159,6 @@ class _LaneSort:
         """The bit that makes unsigned keys signed ones: on some machines those alone are compared in vectors."""
         return self.lanes.number(self.order.type, -(1 << (self.order.bits - 1)))
 
-    # Squares
-
-    def turned_in(self, source: str, first: str, size: int) -> list[str]:
-        """Elements from `first` on of lines whose elements are neighbours, as one vector of each."""
-        f, view, width = self.f, self.step.source, self.order.width
-        small, type = self.lanes.narrowed(size), register(view.dtype)
-        parts: list[list[str]] = []
-        for line in range(0, width, size):
-            starts = [f.add(first, str((line + j) * self.order.axes[-1][1])) for j in range(size)]
-            parts.append(transposed(small, type, [small.load(view.dtype, source, start, 1) for start in starts]))
-        return [self.joined(type, [part[j] for part in parts]) for j in range(size)]
-
-    def joined(self, type: str, parts: Sequence[str]) -> str:
-        """Vectors one after another in one."""
-        found, width = list(parts), self.order.width // len(parts)
-        while len(found) > 1:
-            of, mask = self.lanes.narrowed(width).of(type), ", ".join(f"i32 {i}" for i in range(2 * width))
-            pairs = zip(found[::2], found[1::2], strict=True)
-            found = [self.f.op(f"shufflevector {of} {a}, {of} {b}, <{2 * width} x i32> <{mask}>") for a, b in pairs]
-            width *= 2
-        return found[0]
-
-    def turned_out(self, view: View, vectors: Sequence[str], target: str, first: str, number: int) -> None:
-        """Write vectors, one of each element from `first` on, to lines whose elements are neighbours."""
-        f, size, type = self.f, len(vectors), register(view.dtype)
-        small = self.lanes.narrowed(size)
-        for line in range(0, self.order.width, size):
-            mask = ", ".join(f"i32 {line + i}" for i in range(size))
-            of = self.lanes.of(type)
-            rows = [f.op(f"shufflevector {of} {v}, {of} poison, <{size} x i32> <{mask}>") for v in vectors]
-            for j, row in enumerate(transposed(small, type, rows)):
-                small.store(view.dtype, row, target, f.add(first, str((line + j) * self.order.axes[-1][number])), 1)
-
     # Results
 
     def written(self, columns: Sequence[Column], starts: Sequence[str], first: str) -> None:
@@ -232,25 +177,19 @@ class _LaneSort:
                 wide = int(register(step.places.dtype)[1:]) > order.bits
                 places.append(lanes.convert("zext" if wide else "trunc", order.type, register(step.places.dtype), place))
             values.append(self.keys.element(lanes, lanes.convert("trunc", order.type, self.keys.type, key)))
-        self.put(step.values, values, starts[1], first, 2)
-        if step.places is not None:
-            self.put(step.places, places, starts[2], first, 3)
+        for number, (view, vectors) in enumerate(zip(step.lines[1:], (values, places), strict=False), 1):
+            self.elements.write(view.dtype, vectors, starts[number], first, self.steps(number))
 
-    def put(self, view: View, vectors: Sequence[str], target: str, first: str, number: int) -> None:
-        """Write vectors to lines; `number` is that of the view among an axis's strides."""
-        along, stride, size = self.order.axes[-1][number], view.strides[self.step.axis], len(vectors)
-        if stride == 1 and along != 1 and size >= LEAST_SQUARE:
-            self.turned_out(view, vectors, target, first, number)
-            return
-        for j, x in enumerate(vectors):
-            self.lanes.store(view.dtype, x, target, self.f.mul(self.f.add(first, str(j)), stride), along)
+    def steps(self, number: int) -> tuple[int, int]:
+        """Return the steps from element to element and from line to line in source, values or places."""
+        return self.step.lines[number].strides[self.step.axis], self.order.axes.strides[-1][number]
 
     def again(self, starts: Sequence[str]) -> None:
         """Write the elements of equal keys once more, line by line."""
         f, step = self.f, self.step
         for lane in f.each("0", str(self.order.width), hint="lane"):
             line = [
-                f.address(stored(view.dtype), start, f.mul(lane, self.order.axes[-1][1 + number]))
+                f.address(stored(view.dtype), start, f.mul(lane, self.order.axes.strides[-1][number]))
                 for number, (view, start) in enumerate(zip(step.lines, starts, strict=True))
             ]
             write_again(f, self.host, step, self.sites, line)

@@ -16,6 +16,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import DTYPES, SI32, PtirDType
 from mind_lowering.native import TARGETS
 from mind_lowering.native.kernel_steps import LaneSort
+from mind_lowering.native.lane_lines import LineAxes
 from mind_lowering.native.lane_networks import halving, sorting
 from mind_lowering.native.lane_order import lane_order
 from mind_lowering.native.views import Buffer, Use, View
@@ -150,7 +151,7 @@ def test_which_lines_are_sorted_in_lanes() -> None:
         assert order.width == width
     joined = lane_order(step("f32", (5, 4, 20), 2), host)
     assert joined is not None
-    assert joined.axes == ((20, 20, 20),)
+    assert joined.axes == LineAxes((20,), ((20, 20),))
     assert (order := lane_order(step("f32", (100, 20), 1, best=20), host)) is not None
     assert (order.bits, order.place_bits, order.width) == (64, 32, 8)
     assert (order := lane_order(step("f64", (100, 20), 1, best=20), host)) is not None, "a key and a place are 96 bits"
