@@ -47,10 +47,12 @@ from .fourier_halves import FourierHalves, emit_halves
 from .groups import Group
 from .ir import Function, LlvmModule, identifier, symbol
 from .kernel_steps import Draw, IndexCheck, LaneSort, PrivateScatter, Scan, Scatter, Sort
+from .lane_matrices import emit_lane_factorization
 from .lane_sorts import emit_lane_sort
 from .loop_results import MOST_CALLS
 from .lowered import Entry, Foreign, Native, Note, Packing, Reading
-from .matrices import Factorization, emit_factorization
+from .matrices import emit_factorization
+from .matrix_steps import Factorization, LaneFactorization
 from .outlining import outlined, shown
 from .plan import TITLE, PlannedKernel
 from .planned_function import PlannedFunction
@@ -154,6 +156,7 @@ EMIT: dict[type[NativeStep], Emit] = {
     Sort: emit_sort,
     LaneSort: emit_lane_sort,
     Factorization: emit_factorization,
+    LaneFactorization: emit_lane_factorization,
     FourierTransform: emit_fourier,
     FourierBatch: emit_batch,
     FourierColumns: emit_columns,

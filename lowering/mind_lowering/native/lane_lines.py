@@ -66,9 +66,9 @@ def line_axes(extents: Sequence[int], strides: Sequence[Sequence[int]]) -> LineA
     return LineAxes(tuple(n for n, *_ in found), tuple(tuple(along) for _, *along in found)) if found else None
 
 
-def width_of(lanes: int, axes: LineAxes) -> int:
-    """Return the number of lanes, of `lanes` that a vector has, that lines take."""
-    return min(lanes, MOST_LANES, 1 << (axes.extents[-1].bit_length() - 1))
+def width_of(lanes: int, lines: int) -> int:
+    """Return how many of the lanes of a vector some lines take."""
+    return min(lanes, MOST_LANES, 1 << (lines.bit_length() - 1))
 
 
 @dataclass(frozen=True)

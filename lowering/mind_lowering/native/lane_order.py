@@ -54,7 +54,7 @@ def lane_order(step: LaneSort, host: TargetInfo) -> LaneOrder | None:
     axes = line_axes([step.source.shape[a] for a in outer], [[view.strides[a] for view in step.lines] for a in outer])
     if n < 2 or axes is None or (n > MOST_SORTED and 4 * count <= n):
         return None
-    width = width_of(host.lanes(bits // 8), axes)
+    width = width_of(host.lanes(bits // 8), axes.extents[-1])
     block = host.registers // (2 * parts)
     columns = n if n <= block else -(-n // block) * block
     while columns * parts * width * bits // 8 > MOST_KEYS:

@@ -23,7 +23,7 @@ from .fourier_columns import FourierColumns
 from .fourier_halves import FourierHalves
 from .groups import Group
 from .kernel_steps import Draw, IndexCheck, LaneSort, PrivateScatter, Scan, Scatter, Sort
-from .matrices import Factorization
+from .matrix_steps import Factorization, LaneFactorization
 from .products.kernels import BlockedStep, ProductStep
 from .rows.step import Layout, RowStep
 from .schedule import schedule_of
@@ -138,6 +138,7 @@ LIMITS: Mapping[type[NativeStep], Row | str] = {
     FourierColumns: "some columns are a unit of work",
     FourierHalves: "a part of a line is a unit of work",
     Factorization: "a matrix, or some of its columns, is a unit of work",
+    LaneFactorization: "its units of work have matrices far apart",
     Scan: "its units of work are runs of lines",
     IndexCheck: "all indices are checked",
     Scatter: "all updates are done",

@@ -7,7 +7,7 @@ rounded, so that the bits are the same. Rows of a solution and of a factor are s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -17,10 +17,9 @@ from .failures import Sites
 from .ir import Function
 from .kernel_text import PATIENCE, argument, index_of, multiply_add, poll, unflattened
 from .lanes import Lanes, register
-from .memory import Access, buffers_of
-from .steps import NativeStep
+from .matrix_steps import Factorization
 from .target_info import TargetInfo
-from .views import View, form
+from .views import View
 
 COLUMNS = 64
 """Columns of right-hand sides that are one unit of work."""
@@ -30,49 +29,6 @@ VECTORS = 4
 """Sums of a row that are made at once."""
 FEW = 4
 """Lanes of vectors so short that what is left of one is computed one by one."""
-RATE = 4.0
-"""Operations in a nanosecond, about."""
-
-
-@dataclass
-class Factorization(NativeStep):
-    """
-    Matrices that are decomposed, or triangular systems that are solved, by `kind`; `found` are dense.
-
-    - `lu`: of `x` L and U in one array, the pivots, and the order of the rows;
-    - `cholesky`: of `x`, whose lower triangle is read, the lower factor, NaN if there is none;
-    - `solve_lower`, `solve_upper`: of `a`, of which one triangle is read, and `b` the solution of `a x = b`.
-    """
-
-    name: str
-    kind: str
-    given: Sequence[View]
-    found: Sequence[View]
-
-    @property
-    def addresses(self) -> Sequence[View]:
-        return [*self.given, *self.found]
-
-    def access(self) -> Access:
-        return Access(buffers_of(self.given), buffers_of(self.found))
-
-    @property
-    def flops(self) -> int:
-        """Two for each product that is subtracted."""
-        m, n = self.found[0].shape[-2:]
-        k, batch = min(m, n), prod(self.found[0].shape[:-2])
-        each = {"lu": k * (m * n - k * (m + n) // 2 + k * k // 3), "cholesky": m**3 // 6}.get(self.kind, m * m * n // 2)
-        return 2 * batch * each
-
-    def cost(self, host: TargetInfo) -> float:
-        """That of its products, and of a division for each element."""
-        return self.flops / RATE + 2.0 * self.found[0].count
-
-    def key(self) -> Hashable:
-        return self.kind, tuple(map(form, self.addresses))
-
-    def contents(self) -> str:
-        return f"{self.kind} of {' and '.join(str(list(view.shape)) for view in self.given)}"
 
 
 @dataclass(frozen=True)

@@ -266,9 +266,19 @@ def failure(site: FailureSite, record: Array) -> MindError:
             found = _beyond(op, record)
         case Failure.PROMISE:
             found = broken_promise(("indices_are_sorted", "unique")[int(record[0])])
+        case Failure.MATRIX:
+            found = _no_result_of(op)
         case _:
             raise AssertionError(site)
     return found.at(op, op.place())
+
+
+def _no_result_of(op: PtirOp) -> MindError:
+    """The error of a matrix without an inverse or a factor, as that of NumPy's function."""
+    target: str = op.values()["target"]
+    what = "Matrix is not positive definite" if target == "mind.linalg.cholesky.v1" else "Singular matrix"
+    shapes = [op.operand_spec(i).shape for i in range(len(op.operands))]
+    return error("E6006", f"custom call {target!r}: {what}", operands=shapes)
 
 
 def _beyond(op: PtirOp, record: Array) -> MindError:

@@ -15,6 +15,7 @@ from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.op import value_of
 from mind_lowering.native.kernels_matrices import MOST_ROWS
+from mind_lowering.native.matrix_steps import MOST_ALONE
 from native_control_programs import dot, scan
 from native_same import same, text, types, way
 from ptir_forms import program, shape
@@ -207,7 +208,8 @@ def test_what_is_left_to_numpy_and_why() -> None:
     assert "NumPy raises an error for a matrix without a factor" in reason(lambda x: call("cholesky", x), x)
     assert "kernels do not decompose matrices of cf32" in reason(lambda x: call("lu", x), x.astype(np.complex64))
     assert f"more than {MOST_ROWS} rows" in reason(factor, positive(MOST_ROWS + 1))
-    assert "its function is a Python function" in reason(lambda x: call("inv", x), x)
+    assert f"more than {MOST_ALONE} rows or columns" in reason(lambda x: call("inv", x), positive(MOST_ALONE + 1))
+    assert "its function is a Python function" in reason(lambda x: call("eigvalsh", x), x)
     with pytest.raises(MindError, match="E8002"):
         mind_runtime.compile(program(types(x), lambda x: call("lu", x, attrs={"mode": 1})), target="native")(x)
 

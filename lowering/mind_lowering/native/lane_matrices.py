@@ -1,0 +1,287 @@
+"""
+Small matrices, one in each lane of a vector: decompositions, systems, inverses and determinants of a batch.
+
+A pivot is another row in each lane, so that rows are exchanged by selections. LU decompositions and triangular systems are
+computed as those of single matrices are (`matrices.py`), with the same bits; the others in f64, as NumPy computes them for f32
+too.
+
+Reflectors are LAPACK's (`dlarfg`): `1 - tau v v^T` with 1 as the first element of `v` makes a column's other elements 0, and the
+sign of what remains is the opposite of what was there. Columns are scaled, so that their squares do not overflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from . import vmath
+from .failures import Sites
+from .ir import Function
+from .kernel_text import argument
+from .lane_rooms import Room, Work
+from .lanes import register
+from .matrix_steps import LaneFactorization
+from .target_info import TargetInfo
+
+
+def emit_lane_factorization(f: Function, host: TargetInfo, step: LaneFactorization, sites: Sites) -> int:
+    """Emit the loop over the units of work; how many there are."""
+    bases = [argument(f, i, "matrix") for i in range(len(step.addresses))]
+    work = Work(f, host, step, sites)
+    for starts in work.axes.each(f, work.lanes.width, list(zip(step.addresses, bases, strict=True))):
+        EMITTERS[step.kind](work, starts)
+    f.ret("0")
+    return work.axes.units(work.lanes.width)
+
+
+# Elimination
+
+
+def _pivot(work: Work, a: Room, i: str) -> str:
+    """Return the rows of the first of the greatest magnitudes in column `i` from row `i` on, or of the first NaN."""
+    lanes, type = work.lanes, work.type
+
+    def better(r: str, /, *values: str) -> list[str]:
+        size = work.magnitude(a.load(r, i))
+        more, number = (lanes.compare(f"fcmp {code}", type, x, values[0]) for code, x in (("ugt", size), ("ord", values[0])))
+        is_better = lanes.binary("and", "i1", more, number)
+        return [lanes.select(is_better, type, size, values[0]), lanes.select(is_better, work.places, work.place(r), values[1])]
+
+    start = [(type, work.magnitude(a.load(i, i))), (work.places, work.place(i))]
+    return work.fold(work.f.add(i, "1"), str(a.rows), better, start)[1]
+
+
+def _exchanged(work: Work, x: Room, i: str, pivot: str, first: str) -> None:
+    """Exchange row `i` and the pivot's, in each lane another one, from column `first` on."""
+    lanes = work.lanes
+    for c in work.each(first, str(x.columns)):
+        old = x.load(i, c)
+
+        def row(r: str, /, *values: str, c: str = c, old: str = old) -> list[str]:
+            here = lanes.compare("icmp eq", work.places, pivot, work.place(r))
+            other = x.load(r, c)
+            x.store(lanes.select(here, x.type, old, other), r, c)
+            return [lanes.select(here, x.type, other, values[0])]
+
+        x.store(work.fold(work.f.add(i, "1"), str(x.rows), row, [(x.type, old)])[0], i, c)
+
+
+def _eliminated(work: Work, a: Room, i: str, divisor: str, others: Sequence[Room], *, rounded: bool) -> None:
+    """Divide column `i` by the pivots, and subtract multiples of row `i` from the rows below, of other matrices too."""
+    below = work.f.add(i, "1")
+    for r in work.each(below, str(a.rows)):
+        factor = work.op("fdiv", a.load(r, i), divisor)
+        a.store(factor, r, i)
+        for room, first in ((a, below), *((b, "0") for b in others)):
+            for c in work.each(first, str(room.columns)):
+                room.store(work.less(room.load(r, c), factor, room.load(i, c), rounded=rounded), r, c)
+
+
+def _lu(work: Work, starts: Sequence[str]) -> None:
+    """Decompose with all rows exchanged; a pivot of 0 divides by 1."""
+    a, order, pivots = work.rooms
+    work.read(0, starts[0], a)
+    for i in work.each("0", str(a.rows)):
+        order.store(work.place(i), i, "0")
+    for i in work.each("0", str(pivots.rows)):
+        pivot = _pivot(work, a, i)
+        pivots.store(pivot, i, "0")
+        _exchanged(work, a, i, pivot, "0")
+        _exchanged(work, order, i, pivot, "0")
+        divisor = a.load(i, i)
+        zero = work.is_zero(divisor)
+        _eliminated(work, a, i, work.lanes.select(zero, work.type, work.number(1.0), divisor), (), rounded=True)
+    work.write(1, starts[1], a)
+    for number, room in ((2, pivots), (3, order)):
+        work.write(number, starts[number], room, (1, room.rows))
+
+
+def _determinant(work: Work, starts: Sequence[str]) -> None:
+    """Multiply the pivots, or their signs, and add up the logarithms of their magnitudes; exchanges of rows change the sign."""
+    (a,) = work.rooms
+    lanes, type = work.lanes, work.type
+    work.read(0, starts[0], a)
+    one, zero = work.number(1.0), work.number(0.0)
+
+    def column(i: str, /, *values: str) -> list[str]:
+        pivot = _pivot(work, a, i)
+        _exchanged(work, a, i, pivot, i)
+        divisor = a.load(i, i)
+        _eliminated(work, a, i, lanes.select(work.is_zero(divisor), type, one, divisor), (), rounded=False)
+        logarithms = [work.op("fadd", x, vmath.call(lanes, "log", type, [work.magnitude(divisor)])) for x in values[1:]]
+        if logarithms:
+            above, below = (lanes.compare(f"fcmp {code}", type, divisor, zero) for code in ("ogt", "olt"))
+            divisor = lanes.select(above, type, one, lanes.select(below, type, work.number(-1.0), divisor))
+        kept = lanes.compare("icmp eq", work.places, pivot, work.place(i))
+        divisor = lanes.select(kept, type, divisor, lanes.op(f"fneg {lanes.of(type)} {divisor}"))
+        return [work.op("fmul", values[0], divisor), *logarithms]
+
+    initial = [(type, one), (type, zero)][: len(work.step.found)]
+    for number, x in enumerate(work.fold("0", str(a.rows), column, initial), 1):
+        dtype = work.step.found[number - 1].dtype
+        lanes.store(dtype, lanes.convert("fptrunc", type, register(dtype), x), starts[number], "0", work.apart(number))
+
+
+def _system(work: Work, starts: Sequence[str]) -> None:
+    """Eliminate with the right-hand sides, those of an inverse the columns of the identity, then substitute backwards."""
+    a, b = work.rooms
+    work.read(0, starts[0], a)
+    if len(work.step.given) > 1:
+        work.read(1, starts[1], b)
+    else:
+        work.identity(b)
+    for i in work.each("0", str(a.rows)):
+        pivot = _pivot(work, a, i)
+        _exchanged(work, a, i, pivot, i)
+        _exchanged(work, b, i, pivot, "0")
+        divisor = a.load(i, i)
+        work.fail(work.is_zero(divisor))
+        _eliminated(work, a, i, divisor, [b], rounded=False)
+    _substituted(work, a, b, lower=False)
+    work.write(len(work.step.given), starts[-1], b)
+
+
+def _substituted(work: Work, a: Room, x: Room, *, lower: bool) -> None:
+    """Replace right-hand sides by the solutions, of which each needs those before it, or behind it."""
+    n = str(a.rows)
+    for i in work.each("0", n) if lower else work.backwards("0", n):
+        known = ("0", i) if lower else (work.f.add(i, "1"), n)
+        divisor = a.load(i, i)
+        for c in work.each("0", str(x.columns)):
+
+            def term(k: str, /, *values: str, c: str = c, i: str = i) -> list[str]:
+                return [work.less(values[0], a.load(i, k), x.load(k, c))]
+
+            (left,) = work.fold(*known, term, [(work.type, x.load(i, c))])
+            x.store(work.op("fdiv", left, divisor), i, c)
+
+
+def _triangular(lower: bool) -> Callable[[Work, Sequence[str]], None]:
+    def emit(work: Work, starts: Sequence[str]) -> None:
+        """Substitute."""
+        a, x = work.rooms
+        work.read(0, starts[0], a)
+        work.read(1, starts[1], x)
+        _substituted(work, a, x, lower=lower)
+        work.write(2, starts[2], x)
+
+    return emit
+
+
+# Factors
+
+
+def _cholesky(work: Work, starts: Sequence[str]) -> None:
+    """Make the lower factor column by column; where a pivot is not greater than 0 there is none: NaN, or a failure."""
+    (a,) = work.rooms
+    f, lanes, type, n = work.f, work.lanes, work.type, str(a.rows)
+    nan = work.number(float("nan"))
+    work.read(0, starts[0], a)
+
+    def column(i: str, /, *values: str) -> list[str]:
+        below = f.add(i, "1")
+        pivot = a.load(i, i)
+        wrong = lanes.compare("fcmp ule", type, pivot, work.number(0.0))
+        root = lanes.select(wrong, type, nan, lanes.intrinsic("sqrt", type, pivot))
+        a.store(root, i, i)
+        for r in work.each(below, n):
+            a.store(work.op("fdiv", a.load(r, i), root), r, i)
+        for c in work.each(below, n):
+            factor = a.load(c, i)
+            for r in work.each(c, n):
+                a.store(work.less(a.load(r, c), factor, a.load(r, i)), r, c)
+        return [lanes.binary("or", "i1", values[0], wrong)]
+
+    (failed,) = work.fold("0", n, column, [("i1", lanes.number("i1", 0))])
+    if work.step.raises:
+        work.fail(failed)
+    for i in work.each("0", n):
+        for j in work.each(f.add(i, "1"), n):
+            a.store(work.number(0.0), i, j)
+        if not work.step.raises:
+            for j in work.each("0", n):
+                a.store(lanes.select(failed, type, nan, a.load(i, j)), i, j)
+    work.write(1, starts[1], a)
+
+
+def _reflectors(work: Work, starts: Sequence[str]) -> None:
+    """Make R and its reflectors in place, then multiply the reflectors to Q, from the last one on."""
+    a, q, scales = work.rooms
+    work.read(0, starts[0], a)
+    for k in work.each("0", str(scales.rows)):
+        _reflector(work, a, k, scales)
+        _reflected(work, a, k, scales, a, work.f.add(k, "1"))
+    work.identity(q)
+    for k in work.backwards("0", str(scales.rows)):
+        _reflected(work, a, k, scales, q, k)
+    given = len(work.step.given)
+    if work.step.kind == "geqrf":
+        work.write(given, starts[1], a)
+        work.write(given + 1, starts[2], scales, (1, scales.rows))
+        work.write(given + 2, starts[3], q)
+        return
+    work.write(given, starts[1], q)
+    for i in work.each("0", str(a.rows)):
+        for j in work.each("0", work.f.least(i, str(a.columns))):
+            a.store(work.number(0.0), i, j)
+    work.write(given + 1, starts[2], a, (work.step.found[1].shape[-2], a.columns))
+
+
+def _reflector(work: Work, a: Room, k: str, scales: Room) -> None:
+    """Make the reflector of column `k` below its diagonal, which is written there, and its scale."""
+    lanes, type, below = work.lanes, work.type, work.f.add(k, "1")
+
+    def greater(r: str, /, *values: str) -> list[str]:
+        return [lanes.intrinsic("maxnum", type, values[0], work.magnitude(a.load(r, k)))]
+
+    (rest,) = work.fold(below, str(a.rows), greater, [(type, work.number(0.0))])
+    none = work.is_zero(rest)
+    head = a.load(k, k)
+    most = lanes.intrinsic("maxnum", type, rest, work.magnitude(head))
+    most = lanes.select(work.is_zero(most), type, work.number(1.0), most)
+
+    def squared(r: str, /, *values: str) -> list[str]:
+        x = work.op("fdiv", a.load(r, k), most)
+        return [work.plus(values[0], x, x)]
+
+    first = work.op("fdiv", head, most)
+    (squares,) = work.fold(below, str(a.rows), squared, [(type, work.op("fmul", first, first))])
+    length = work.op("fmul", most, lanes.intrinsic("sqrt", type, squares))
+    length = lanes.op(f"fneg {lanes.of(type)} {lanes.intrinsic('copysign', type, length, head)}")
+    tau = work.op("fdiv", work.op("fsub", length, head), length)
+    scales.store(lanes.select(none, type, work.number(0.0), tau), k, "0")
+    divisor = lanes.select(none, type, work.number(1.0), work.op("fsub", head, length))
+    for r in work.each(below, str(a.rows)):
+        a.store(work.op("fdiv", a.load(r, k), divisor), r, k)
+    a.store(lanes.select(none, type, head, length), k, k)
+
+
+def _reflected(work: Work, a: Room, k: str, scales: Room, x: Room, first: str) -> None:
+    """Reflect matrices from column `first` on by the reflector in column `k`."""
+    below, rows = work.f.add(k, "1"), str(a.rows)
+    tau = scales.load(k, "0")
+    for c in work.each(first, str(x.columns)):
+
+        def term(r: str, /, *values: str, c: str = c) -> list[str]:
+            return [work.plus(values[0], a.load(r, k), x.load(r, c))]
+
+        head = x.load(k, c)
+        (along,) = work.fold(below, rows, term, [(work.type, head)])
+        along = work.op("fmul", along, tau)
+        x.store(work.op("fsub", head, along), k, c)
+        for r in work.each(below, rows):
+            x.store(work.less(x.load(r, c), along, a.load(r, k)), r, c)
+
+
+EMITTERS: dict[str, Callable[[Work, Sequence[str]], None]] = {
+    "lu": _lu,
+    "cholesky": _cholesky,
+    "solve_lower": _triangular(True),
+    "solve_upper": _triangular(False),
+    "solve": _system,
+    "inv": _system,
+    "det": _determinant,
+    "slogdet": _determinant,
+    "qr": _reflectors,
+    "geqrf": _reflectors,
+}
+"""By kind: given where the matrices of a unit of work begin."""
