@@ -268,8 +268,8 @@ def top_k(x: Any, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[A
     return emit(ptir.TopKOp, array, k=int(k), axis=place, largest=bool(largest), indices_dtype="si64")
 
 
-_SEARCH_LIMIT = 4096
-"""So many elements are compared with each one that is looked for; beyond, bisection takes steps instead."""
+_SEARCH_LIMIT = 32
+"""The length of the longest vector of which each element is compared with each one that is sought; longer ones are bisected."""
 
 
 @row("searchsorted", category="real", arrays=2)

@@ -24,7 +24,7 @@ from mind_dialect.ptir import (
     ScatterWindowsOp,
     SegmentReduceOp,
 )
-from mind_dialect.ptir.types import Kind, PtirDType
+from mind_dialect.ptir.types import Kind, PtirDType, read_type
 from mind_lowering.kernels import NUMPY
 from mind_lowering.native import Foreign, Native, Reading
 from mind_lowering.native.failures import Failure, FailureSite
@@ -264,6 +264,10 @@ def failure(site: FailureSite, record: Array) -> MindError:
             found = error("E8004", message, operands=[first, 0])
         case Failure.INDEX:
             found = _beyond(op, record)
+        case Failure.SINGULAR:
+            target, shapes = op.values()["target"], [read_type(x.type).shape for x in op.operands]
+            issue = "Matrix is not positive definite" if "cholesky" in target else "Singular matrix"  # as NumPy's errors say
+            found = error("E6006", f"custom call {target!r}: {issue}", operands=shapes)
         case Failure.PROMISE:
             found = broken_promise(("indices_are_sorted", "unique")[int(record[0])])
         case _:
