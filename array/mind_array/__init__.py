@@ -74,6 +74,8 @@ for _name in (
     "rows.pseudo_inverse",
     "rows.trigonometry_rules",
     "rows.nn",
+    "rows.numpy_indices",
+    "rows.numpy_linalg",
     "rows.numpy_mathematics",
     "rows.numpy_products",
     "rows.numpy_shapes",

@@ -172,10 +172,14 @@ def _unordered(a: int, b: int, kind: str) -> bool:
     return kind == "f" and (a == b or min(a, b) == 8)
 
 
+_OF_NUMBERS = {"a Python float": "float64", "a Python complex": "complex128", "a Python int": "int64"}
+"""The dtype of arrays that a Python number is added to, where theirs does not hold it."""
+
+
 def undefined(a: Any, b: Any) -> MindError:
     """E1107: the standard does not say what two dtypes promote to."""
     floats: list[Any] = [d for d in (a, b) if isinstance(d, np.dtype) and kind_of(d) in "fc"]  # pyright: ignore
-    wider = floats[0] if floats else None
+    wider = floats[0] if floats else _OF_NUMBERS.get(str(b))
     to = f"ma.{wider}" if wider is not None else "a common dtype"
     message = f"{a} and {b} do not promote to one dtype; cast one of them with ma.astype(x, {to})"
     return fault("E1107", message, dtypes=[str(a), str(b)])

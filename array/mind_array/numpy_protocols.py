@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,12 @@ _REDUCTIONS: dict[str, Callable[..., Array]] = {
     "logical_and": reductions.all_,
     "logical_or": reductions.any_,
 }
-_ACCUMULATIONS: dict[str, Callable[..., Array]] = {"add": reductions.cumulative_sum, "multiply": reductions.cumulative_prod}
+_ACCUMULATIONS: dict[str, Callable[..., Array]] = {
+    "add": reductions.cumulative_sum,
+    "multiply": reductions.cumulative_prod,
+    "maximum": partial(reductions.running, "max"),
+    "minimum": partial(reductions.running, "min"),
+}
 
 
 def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:

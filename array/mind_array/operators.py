@@ -148,8 +148,15 @@ def _iter(self: Array) -> Any:
     return iter([self[i] for i in range(self.shape[0])])
 
 
+_IN_PLACE_OF_NUMPY = (
+    "call functions of mind_array, ma.asarray([...]) for a list of traced elements, ma.asarray(x)[i] for a traced index into an "
+    "array of NumPy, or return the array"
+)
+"""What to write where NumPy would need the elements."""
+
+
 def _array(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:
-    array = self.concrete("a NumPy array", "call functions of mind_array, or return the array")
+    array = self.concrete("a NumPy array", _IN_PLACE_OF_NUMPY)
     if dtype is not None and np.dtype(dtype) != array.dtype:
         if copy is False:
             raise fault(

@@ -6,6 +6,7 @@ A location is made once per instruction of a code object, as making one costs mo
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from types import CodeType, FrameType
@@ -86,7 +87,7 @@ def shown(location: object) -> str:
 
 def function_place(function: object) -> str:
     """Return `file.py:12` of the definition of a function, or its name."""
-    code = getattr(function, "__code__", None)
+    code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
     if isinstance(code, CodeType):
         return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
     return str(getattr(function, "__name__", type(function).__name__))

@@ -32,6 +32,9 @@ def _annotation(given: Any) -> str:
     return re.sub(r"\bbool\b", "_bool", text) if words <= _KNOWN else "Any"
 
 
+_STARS = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+
+
 def _signature(row: Row) -> str:
     """The definition of a function with its types."""
     signature = inspect.signature(row.function)
@@ -42,7 +45,7 @@ def _signature(row: Row) -> str:
             parts.append("*")
         default = "" if p.default is p.empty else " = ..."
         kind = "Any" if p.annotation is p.empty else _annotation(p.annotation)
-        parts.append(f"{'*' if p.kind is p.VAR_POSITIONAL else ''}{p.name}: {kind}{default}")
+        parts.append(f"{_STARS.get(p.kind, '')}{p.name}: {kind}{default}")
         last = i + 1 == len(kinds) or kinds[i + 1] is not p.POSITIONAL_ONLY
         if p.kind is p.POSITIONAL_ONLY and last:
             parts.append("/")

@@ -96,6 +96,8 @@ class Kernels(PtirKernels):
 
     def expect(self, x: Array, names: Sequence[str | int], sizes: Sequence[int | None]) -> None:
         """Raise E8001 (DynamicDimensionMismatch) unless the extents are the given ones; None allows any."""
+        if len(x.shape) != len(sizes):
+            raise _mismatch("the rank", [len(sizes), len(x.shape)])
         for i, (n, size) in enumerate(zip(x.shape, sizes, strict=True)):
             if size is not None and n != size:
                 raise _mismatch(f"dimension {names[i]}", [size, n])

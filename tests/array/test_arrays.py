@@ -98,6 +98,9 @@ def test_python_numbers_take_the_dtype_of_the_array():
     for x, number in ((ma.ones(2, dtype=ma.int8), 1.5), (ma.ones(2, dtype=ma.bool), 1), (ma.ones(2), True)):
         with pytest.raises(TypeError, match="E1107"):
             _ = x + number
+    for number, to in ((0.5, "float64"), (1j, "complex128")):
+        with pytest.raises(TypeError, match=rf"E1107: int64 and a Python .* cast one of them with ma.astype\(x, ma.{to}\)"):
+            _ = ma.arange(3) * number
     with pytest.raises(OverflowError, match="E4005"):
         _ = ma.ones(2, dtype=ma.int8) + 300
 

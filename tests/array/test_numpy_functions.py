@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mind_array as ma
-from mind_array.rows import numpy_mathematics, numpy_products, numpy_shapes, numpy_statistics
+from mind_array.rows import numpy_indices, numpy_linalg, numpy_mathematics, numpy_products, numpy_shapes, numpy_statistics
 from mind_array.table import TABLE
 from mind_dialect.errors import MindError
 
@@ -168,11 +168,50 @@ PROGRAMS: dict[str, tuple[Any, Program]] = {
     "cross": (X[:, :3], lambda xp, x: xp.cross(x, x[::-1])),
     "outer of a function": (X[0], lambda xp, x: np.add.outer(x, x) + np.maximum.outer(x, x[:1])),
     "take of a list": (X, lambda xp, x: np.take(x, [2, 0], axis=1)),
+    "indices": (X, lambda xp, x: xp.indices((3, 4), dtype="float64") * x + xp.indices((4,)).astype("float64")),
+    "unravel_index": (WHOLE, lambda xp, x: xp.stack([*xp.unravel_index(abs(x), (2, 5, 3)), xp.unravel_index(x * x, 99)[0]])),
+    "ravel_multi_index": (WHOLE, lambda xp, x: xp.ravel_multi_index((abs(x), abs(x) % 2), (10, 2)) + abs(x)),
+    "ravel_multi_index inside": (
+        WHOLE,
+        lambda xp, x: xp.ravel_multi_index((x, x), (5, 2), mode="wrap") - xp.ravel_multi_index((x, x), (5, 2), mode="clip"),
+    ),
+    "ix_": (X, lambda xp, x: x[xp.ix_(np.array([2, 0]), np.array([1, 3, 1]))]),
+    "partition": (X, lambda xp, x: xp.partition(x, 2)[:, 2] + xp.partition(x, (1, -1), axis=None)[1]),
+    "argpartition": (X, lambda xp, x: xp.argpartition(x, 1, axis=0)[1]),
+    "apply_along_axis": (X, lambda xp, x: xp.apply_along_axis(lambda v: v * v.sum(), 0, x)),
+    "apply_along_axis to a number": (
+        RNG.random((2, 3, 4)),
+        lambda xp, x: xp.apply_along_axis(lambda v, k: v.max() * k, 1, x, 2.0),
+    ),
+    "apply_along_axis to a matrix": (
+        RNG.random((2, 3, 4)),
+        lambda xp, x: xp.apply_along_axis(lambda v: v[:, None] * v[:2], 1, x),
+    ),
+    "piecewise": (X, lambda xp, x: xp.piecewise(x, [x < -1, x > 1], [lambda v: v * v, -3])),
+    "piecewise else": (X, lambda xp, x: xp.piecewise(x, [x < 0], [lambda v: -v, lambda v: v + 1.0])),
+    "histogram2d": (X, lambda xp, x: xp.histogram2d(x[0], x[1], bins=3)[0] + xp.histogram2d(x[0], x[1], (3, 3))[1][1:]),
+    "histogram2d between": (
+        np.concatenate([X, X - 0.5], axis=1),
+        lambda xp, x: xp.histogram2d(x[0], x[1], (4, 3), ((-2.0, 1.0), (-1.0, 2.0)), weights=x[2] ** 2, density=True)[0],
+    ),
+    "bartlett": (X, lambda xp, x: xp.bartlett(4) * x),
+    "blackman": (X, lambda xp, x: xp.blackman(4) * x),
+    "hamming": (X, lambda xp, x: xp.hamming(4) * x),
+    "hanning": (X, lambda xp, x: xp.hanning(4) * x),
+    "cond": (X, lambda xp, x: xp.linalg.cond(x) + xp.linalg.cond(x[:, :3], 1) + xp.linalg.cond(x[:, :3], "fro")),
+    "cond of least": (RNG.random((2, 3, 3)), lambda xp, x: xp.linalg.cond(x, -2) + xp.linalg.cond(x, np.inf)),
+    "multi_dot": (X, lambda xp, x: xp.linalg.multi_dot([x, x.T, x[:, :2], x[:2]]) + xp.linalg.multi_dot([x[0], x.T, x])),
+    "multi_dot of vectors": (X, lambda xp, x: xp.linalg.multi_dot([x[0], x.T, x, x[1]]) + xp.linalg.multi_dot([x, x[0]])),
+    "lstsq": (X.T, lambda xp, x: xp.linalg.lstsq(x[:, :2], x[:, 2])[0] + xp.linalg.lstsq(x[:, :2], x[:, 2], rcond=None)[1]),
+    "lstsq of columns": (X.T, lambda xp, x: xp.linalg.lstsq(x[:, :2], x)[0] + xp.linalg.lstsq(x[:, :2], x)[1]),
+    "lstsq of few rows": (X, lambda xp, x: xp.linalg.lstsq(x, x[:, 1])[0] + xp.linalg.lstsq(x, x[:, 1])[3][0]),
+    "accumulate": (SPECIAL, lambda xp, x: np.maximum.accumulate(x[:7]) - np.minimum.accumulate(x[3:])),
+    "accumulate along an axis": (X, lambda xp, x: np.maximum.accumulate(x, axis=1) + np.minimum.accumulate(x)),
     "names": (X, lambda xp, x: xp.concatenate([xp.absolute(x), xp.power(x, 2), xp.amax(x, 0)[None]]) + xp.mod(x, 2.0)[0]),
 }
 """For each row of the modules of NumPy's functions at least one program, of `xp`, NumPy or `mind_array`, and an array."""
 
-MODULES = (numpy_mathematics, numpy_products, numpy_shapes, numpy_statistics)
+MODULES = (numpy_indices, numpy_linalg, numpy_mathematics, numpy_products, numpy_shapes, numpy_statistics)
 ROWS = [
     r
     for r in TABLE.values()
@@ -251,6 +290,19 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "pad": (lambda: ma.pad(X[:0], 1, "edge"), "E1110: pad: axis 0 has no elements"),
     "pad mode": (lambda: ma.pad(X, 1, "mean"), "E6003: pad: mode 'mean'"),
     "tril_indices": (lambda: ma.tril_indices(**NOTHING), "E1110: tril_indices: "),
+    "unravel_index": (lambda: ma.unravel_index(np.array([3, 6]), (2, 3)), "E6001: unravel_index: index 6 is out of bounds"),
+    "ravel_multi_index": (lambda: ma.ravel_multi_index((WHOLE, WHOLE), (10, 3)), "E6001: ravel_multi_index: index -1"),
+    "ravel_multi_index of few": (
+        lambda: ma.ravel_multi_index((WHOLE,), (2, 3)),
+        "E1110: ravel_multi_index: 1 indices for 2 axes",
+    ),
+    "ravel_multi_index mode": (lambda: ma.ravel_multi_index((WHOLE,), (2,), mode="fill"), "E1110: ravel_multi_index: mode"),
+    "ix_": (lambda: ma.ix_(X), r"E3002: ix_: ranks \[2\]"),
+    "partition": (lambda: ma.partition(X, 4), "E1110: partition: kth is 4"),
+    "piecewise": (lambda: ma.piecewise(X, [X > 0], []), "E1110: piecewise: 0 functions for 1 conditions"),
+    "cond": (lambda: ma.linalg.cond(X, 1), "E3003: cond: matrices of 3 by 4"),
+    "multi_dot": (lambda: ma.linalg.multi_dot([X]), "E3002: multi_dot"),
+    "lstsq": (lambda: ma.linalg.lstsq(X, X[0]), r"E3003: lstsq: shapes \[3, 4\] and \[4\]"),
     "linspace": (lambda: ma.linspace(X, X, -1), "E1110: linspace: num is -1"),
 }
 

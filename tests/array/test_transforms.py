@@ -389,3 +389,25 @@ def test_mistakes_are_coded_errors_at_the_line_of_the_caller(name: str):
         call(ma.ones(3))
     assert caught.value.code == code
     assert "test_transforms.py:" in str(caught.value)
+
+
+def test_errors_of_loops_name_the_function_that_was_called_and_its_body():
+    def body(i: Any, c: Any) -> Any:
+        return c, c
+
+    line = body.__code__.co_firstlineno
+    with pytest.raises(
+        TypeError, match=rf"E1104: fori_loop: the carry is \*, the body \(test_transforms.py:{line}\) returns \(\*, \*\)"
+    ):
+        ma.fori_loop(0, 3, body, ma.ones(2))
+    with pytest.raises(TypeError, match=r"E1104: fori_loop: carry: float64\[2\] enters, float64\[\] leaves"):
+        ma.fori_loop(0, 3, lambda i, c: c[0], ma.ones(2))
+    with pytest.raises(TypeError, match="E1104: scan: the carry is"):
+        ma.scan(lambda c, x: ((c, c), None), ma.ones(2), length=3)
+
+
+def test_numpy_in_place_of_traced_elements_is_refused_with_what_to_write():
+    numbers = np.arange(3.0)
+    for function in (lambda i: numbers[i], lambda i: np.array([i, i])):
+        with pytest.raises(TypeError, match=r"E1101: .*ma\.asarray\(\[\.\.\.\]\).*ma\.asarray\(x\)\[i\]"):
+            ma.jit(function)(1)

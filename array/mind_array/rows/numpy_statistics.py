@@ -251,18 +251,22 @@ def digitize(x: Any, bins: Any, /, right: bool = False) -> Array:
 @row("histogram", standard=False, category="real")
 def histogram(a: Any, /, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Array, Array]:
     """Return how many elements each bin holds, or their weights, and the edges: given ones, or those of so many equal bins."""
-    array = ravel(floats_of(a, "histogram"))
-    edges = _edges(array, bins, range)
+    edges, place, inside = histogram_place(ravel(floats_of(a, "histogram")), bins, range)
     n = static_size(edges.shape[0], "histogram") - 1
-    last = take(edges, n, axis=0)
-    inside = e.logical_and(e.greater_equal(array, edges[0]), e.less_equal(array, last))
-    place = e.minimum(searchsorted(edges, array, side="right") - 1, n - 1)
     counted = inside if weights is None else ravel(floats_of(weights, "histogram", "weights"))
     counted = cast(inside, int64) if weights is None else where(inside, counted, 0.0)
     found = segment_sum(counted, where(inside, place, 0), num_segments=n)
     if density:
         found = cast(found, edges.dtype) / diff(edges) / cast(sum_(found), edges.dtype)
     return found, edges
+
+
+def histogram_place(array: Array, bins: Any, given: Any) -> tuple[Array, Array, Array]:
+    """Return the edges of bins, the bin of each element, and whether it is in one."""
+    edges = _edges(array, bins, given)
+    n = static_size(edges.shape[0], "histogram") - 1
+    inside = e.logical_and(e.greater_equal(array, edges[0]), e.less_equal(array, take(edges, n, axis=0)))
+    return edges, e.minimum(searchsorted(edges, array, side="right") - 1, n - 1), inside
 
 
 def _edges(array: Array, bins: Any, given: Any) -> Array:

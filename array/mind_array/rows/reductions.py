@@ -175,6 +175,13 @@ def _cumulative(name: str, x: Any, axis: Any, dtype: Any, include_initial: bool,
     return concat([first, found], axis=place)
 
 
+def running(kind: str, x: Any, axis: int = 0, dtype: Any = None) -> Array:
+    """Return the greatest (`max`) or least (`min`) of all elements along `axis` up to each one, as NumPy's `accumulate`."""
+    array = array_of(x, f"{kind}imum.accumulate")
+    array = array if dtype is None else cast(array, dtype_or(dtype, array.dtype))
+    return emit(ptir.CumulativeOp, array, kind=kind, axis=axis_of(axis, array.ndim, kind), exclusive=False, reverse=False)
+
+
 @row("cumulative_sum", category="numeric", derivative=SMOOTH)
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
     """Return the sums along `axis` of all elements up to each one; with `include_initial` after a 0."""
@@ -268,8 +275,8 @@ def top_k(x: Any, k: int, /, *, axis: int = -1, largest: bool = True) -> tuple[A
     return emit(ptir.TopKOp, array, k=int(k), axis=place, largest=bool(largest), indices_dtype="si64")
 
 
-_SEARCH_LIMIT = 4096
-"""So many elements are compared with each one that is looked for; beyond, bisection takes steps instead."""
+_SEARCH_LIMIT = 32
+"""The length of the longest vector of which each element is compared with each one that is sought; longer ones are bisected."""
 
 
 @row("searchsorted", category="real", arrays=2)

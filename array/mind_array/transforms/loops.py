@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
@@ -162,11 +163,25 @@ def scan(
     check_function(f, "scan")
     if length is not None and not isinstance(length, str):
         length = whole(length, "scan", "length", 0)
+    return _scan("scan", f, init, xs, length, reverse=reverse, checkpoint=checkpoint)
+
+
+def _scan(
+    what: str,
+    f: Callable[[Any, Any], Any],
+    init: Any,
+    xs: Any,
+    length: Any = None,
+    *,
+    reverse: bool = False,
+    checkpoint: Any = None,
+) -> tuple[Any, Any]:
+    """Record a scan, which errors call as the user's function is called."""
     attributes = _checkpoints(checkpoint)
     trace = ACTIVE.get()
     if trace is None:
-        return concretely(lambda: scan(f, init, xs, length, reverse=reverse, checkpoint=checkpoint))
-    arrays, structure, paths = _carry(init, "scan")
+        return concretely(lambda: _scan(what, f, init, xs, length, reverse=reverse, checkpoint=checkpoint))
+    arrays, structure, paths = _carry(init, what)
     scanned, form = _scanned_inputs(xs, length, reverse)
 
     def build() -> _ScanBody:
@@ -177,9 +192,9 @@ def scan(
         return _ScanBody(f, [*carried, *slices], region, (tree.unflatten(structure, carried), x))
 
     body = build()
-    if _settle(arrays, body, len(arrays), "scan", structure, paths):
+    if _settle(arrays, body, len(arrays), what, structure, paths):
         body = build()
-        _settle(arrays, body, len(arrays), "scan", structure, paths)
+        _settle(arrays, body, len(arrays), what, structure, paths)
     carry, stacked = _scanned(trace, body, arrays, scanned, attributes)
     if reverse:
         stacked = [flip(y, axis=0) for y in stacked]
@@ -244,11 +259,12 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init:
         lower, upper = whole(lower, "fori_loop", "lower"), whole(upper, "fori_loop", "upper")
         count = max(0, upper - lower)
 
+        @wraps(body_fun)
         def step(carry: Any, i: TracedArray) -> tuple[Any, None]:
             i.weak = True  # as the Python numbers of a range
             return body_fun(i, carry), None
 
-        return scan(step, init, arange(lower, lower + count))[0]
+        return _scan("fori_loop", step, init, arange(lower, lower + count))[0]
     low, high = array_of(lower, "fori_loop", "lower"), array_of(upper, "fori_loop", "upper")
     for name, x in (("lower", low), ("upper", high)):
         if kind_of(x.dtype) not in "iu" or x.shape:

@@ -75,6 +75,7 @@ from .scans import emit_scan
 from .scatters import emit_check, emit_scatter
 from .sorts import emit_sort
 from .steps import NativeKernel, NativeStep
+from .systems import LinearSystem, emit_system
 from .target_info import TargetInfo
 from .timing import Timer
 from .views import Buffer, Use, View
@@ -157,6 +158,7 @@ EMIT: dict[type[NativeStep], Emit] = {
     LaneSort: emit_lane_sort,
     Factorization: emit_factorization,
     LaneFactorization: emit_lane_factorization,
+    LinearSystem: emit_system,
     FourierTransform: emit_fourier,
     FourierBatch: emit_batch,
     FourierColumns: emit_columns,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Container
 from math import prod
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue, Use
 
 from mind_dialect.ptir import ConcatOp, FusionOp, YieldOp
 from mind_dialect.ptir.types import known_extents
@@ -26,8 +26,8 @@ MOST_PARTS = 64
 """Concats of more operands are left to copies, which bounds the time per part."""
 
 
-def concat_of(value: SSAValue, members: Container[Operation]) -> tuple[ConcatOp, int] | None:
-    """Return the concat, and the operand of it, that a result of a group is alone for; a fusion may yield it to the concat."""
+def outer_use(value: SSAValue, members: Container[Operation]) -> Use | None:
+    """Return the one use of a result of a group in the block that the group is in; a fusion may yield it to that use."""
     block = value.owner.parent if isinstance(value.owner, Operation) else None
     fusion = block.parent_op() if isinstance(block, Block) else None
     if isinstance(fusion, FusionOp):
@@ -36,9 +36,13 @@ def concat_of(value: SSAValue, members: Container[Operation]) -> tuple[ConcatOp,
             return None
         value, block = fusion.results[outer[0].index], fusion.parent
     use = next(iter(value.uses)) if value.has_one_use() else None
-    if use is None or not isinstance(use.operation, ConcatOp) or use.operation.parent is not block:
-        return None
-    if len(use.operation.operands) > MOST_PARTS:
+    return None if use is None or use.operation.parent is not block else use
+
+
+def concat_of(value: SSAValue, members: Container[Operation]) -> tuple[ConcatOp, int] | None:
+    """Return the concat, and the operand of it, that a result of a group is alone for."""
+    use = outer_use(value, members)
+    if use is None or not isinstance(use.operation, ConcatOp) or len(use.operation.operands) > MOST_PARTS:
         return None
     shape = known_extents(value.type)
     run, whole = (prod(extents[_axis(use.operation) :]) for extents in (shape, known_extents(use.operation.result.type)))

@@ -22,7 +22,7 @@ class Failure(Enum):
     DIVISION = "an integer divided by zero"
     INDEX = "an index out of bounds"
     PROMISE = "ids that are not as an op promises"
-    MATRIX = "a matrix without an inverse, or without a factor"
+    SINGULAR = "a matrix without an inverse or a factor"
     OUTSIDE = "a place outside of the memory of a value"
 
 

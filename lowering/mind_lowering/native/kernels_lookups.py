@@ -17,6 +17,7 @@ from .kernels_scatters import why_not_scattered
 from .lookups import looked_up, windows_of
 from .patterns import Builder, in_memory, row
 from .target_info import TargetInfo
+from .update_windows import moved, window_of
 from .views import Lookup, View
 
 
@@ -77,10 +78,14 @@ def _dynamic_slice(build: Builder, op: ptir.DynamicSliceOp) -> None:
 
 
 def _dynamic_update_slice(build: Builder, op: ptir.DynamicUpdateSliceOp) -> None:
-    """A copy of all, which is none where `x` dies here, and the update where it belongs."""
+    """A copy of all, which is none where `x` dies here, and the update where it belongs, unless its kernel writes it there."""
+    if op.result in build.views:
+        return
     x, update, start = (build.view(v) for v in op.operands)
     target = build.target(op.result)
     build.copy(op.operands[0], x, target)
+    if (part := window_of(op, x, update.shape)) is not None:
+        (update,) = moved([update], x, target, part) or [update]
     lookups = _starts(start, target, update.shape)
     build.copy(op.operands[1], update, View(target.base, target.dtype, update.shape, target.strides, 0, lookups))
 

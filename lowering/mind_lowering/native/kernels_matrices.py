@@ -17,21 +17,27 @@ from mind_dialect.types import Shape
 
 from .matrix_steps import ALONE, MOST_ALONE, Factorization, LaneFactorization, fits_lanes
 from .patterns import Builder, in_memory, row
+from .systems import LinearSystem
 from .target_info import TargetInfo
+from .views import broadcast
 
-KINDS: dict[str, str] = {f"mind.linalg.{kind}.v1": kind for kind in ("lu", "solve_lower", "solve_upper", "cholesky", *ALONE)}
+SYSTEMS = ("solve", "inv", "det")
+"""The functions of square matrices whose decomposition is on the stack."""
+KINDS: dict[str, str] = {
+    f"mind.linalg.{kind}.v1": kind for kind in ("lu", "solve_lower", "solve_upper", "cholesky", *SYSTEMS, *ALONE)
+}
 """The targets that have kernels, and what is computed."""
-MOST_ROWS = 256
-"""Rows of the largest Cholesky factor of a kernel: of larger ones, LAPACK's blocks cost less."""
 ATTRS: Mapping[str, Sequence[Mapping[str, str]]] = {
     "cholesky": ({}, {"failure": "error"}, {"failure": "nan"}),
     "qr": ({"mode": "reduced"}, {"mode": "complete"}),
 }
-"""The attributes of calls that have kernels, of others none."""
+"""The attributes of calls that have kernels, of others none; a matrix without a Cholesky factor is an error by default."""
+MOST_ROWS: Mapping[str, int] = {"cholesky": 256, **dict.fromkeys(SYSTEMS, 128), **dict.fromkeys(ALONE, MOST_ALONE)}
+"""Rows and columns of the largest matrices of kernels, by kind: of larger ones, LAPACK's blocks cost less."""
 
 
 def _why_not(op: ptir.CustomCallOp, host: TargetInfo) -> str | None:
-    """Return why a call has no kernel: whose it is, its dtype, its shape, or how it fails."""
+    """Return why a call has no kernel: whose it is, its dtype, its attributes, its shape."""
     values: dict[str, Any] = op.values()
     if (kind := KINDS.get(values["target"])) is None:
         return "its function is a Python function"
@@ -39,38 +45,51 @@ def _why_not(op: ptir.CustomCallOp, host: TargetInfo) -> str | None:
     dtypes = dict.fromkeys(dtype for dtype, _ in given)
     if any(dtype not in (F32, F64) for dtype in dtypes):
         return f"kernels do not decompose matrices of {' and '.join(map(str, dtypes))}"
-    if len(dtypes) != 1 or [shape for _, shape in given] != _operands(kind, given[-1][1]):
-        return "its operands are not those of the function"
     attrs: Mapping[str, Any] = values["attrs"]
     if attrs not in ATTRS.get(kind, ({},)):
-        return "its function takes other attributes"
-    if found != _results(kind, attrs, *given[-1]):
+        return "its function does not take its attributes"
+    shapes = [shape for _, shape in given]
+    if len(dtypes) != 1 or not _are_operands(kind, shapes):
+        return "its operands are not those of the function"
+    if kind == "solve":
+        is_result = len(found) == 1 and found[0][0] == given[0][0] and _is_solution(found[0][1], shapes)
+    else:
+        is_result = found == _results(kind, attrs, *given[-1])
+    if not is_result:
         return "its results are not those of the function"
-    return None if _in_lanes(op, kind, host) else _why_not_single(kind, attrs, given[0][1])
-
-
-def _why_not_single(kind: str, attrs: Mapping[str, Any], shape: Shape) -> str | None:
-    """Return why matrices that have no lanes have no kernel."""
-    if kind in ALONE:
-        return f"matrices have more than {MOST_ALONE} rows or columns, and NumPy has LAPACK"
-    if kind == "cholesky" and attrs.get("failure") != "nan":
-        return "NumPy raises an error for a matrix without a factor"
-    if kind == "cholesky" and shape[-1] > MOST_ROWS:
-        return f"matrices have more than {MOST_ROWS} rows, and NumPy has LAPACK"
-    return None
+    most = max(shapes[0][-2:])
+    if _in_lanes(op, kind, host) or (kind not in ALONE and most <= MOST_ROWS.get(kind, most)):
+        return None
+    return f"matrices do not have 1 to {MOST_ROWS[kind]} rows and columns, and NumPy has LAPACK"
 
 
 def _in_lanes(op: ptir.CustomCallOp, kind: str, host: TargetInfo) -> bool:
     """Return whether matrices have lanes of their own."""
-    dtype, shape = static_spec(op.operands[0].type)
-    return fits_lanes(kind, dtype, shape, [static_spec(x.type)[1] for x in op.results], host)
+    (dtype, shape), found = static_spec(op.operands[0].type), [static_spec(x.type)[1] for x in op.results]
+    batch = found[0][:-2] if kind == "solve" else shape[:-2]
+    return fits_lanes(kind, dtype, (*batch, *shape[-2:]), found, host)
 
 
-def _operands(kind: str, last: Shape) -> Sequence[Shape] | None:
-    """The shapes of the operands if `last` is that of the last one, or None if it cannot be."""
-    if len(last) < 2 or (kind in ("cholesky", "inv", "det", "slogdet") and last[-1] != last[-2]):
-        return None
-    return [(*last[:-1], last[-2]), last] if kind.startswith("solve") else [last]
+def _are_operands(kind: str, shapes: Sequence[Shape]) -> bool:
+    """Return whether shapes are those of operands: matrices, some square, and right-hand sides."""
+    if len(shapes) != (2 if kind.startswith("solve") else 1) or any(len(shape) < 2 for shape in shapes):
+        return False
+    *batch, m, n = shapes[0]
+    if kind not in ("lu", "qr", "geqrf") and m != n:
+        return False
+    return kind == "solve" or (
+        all([*shape[:-1]] == [*batch, m] for shape in shapes) and (all(shape[-2] == n for shape in shapes[1:]))
+    )
+
+
+def _is_solution(result: Shape, operands: Sequence[Shape]) -> bool:
+    """Return whether a shape is that of a solution: operands are broadcast over its leading axes."""
+    a, b = operands
+    leading = all(
+        len(shape) <= len(result) and all(m in (1, n) for m, n in zip(shape[-3::-1], result[-3::-1], strict=False))
+        for shape in operands
+    )
+    return leading and a[-1] == b[-2] and result[-2:] == b[-2:]
 
 
 def _results(kind: str, attrs: Mapping[str, Any], dtype: PtirDType, shape: Shape) -> Sequence[tuple[PtirDType, Shape]]:
@@ -98,13 +117,18 @@ def _factorized(build: Builder, op: ptir.CustomCallOp) -> None:
     found = [build.target(result) for result in op.results]
     if not any(view.count for view in found):
         return
-    kind = KINDS[op.values()["target"]]
+    values = op.values()
+    kind = KINDS[values["target"]]
     name = op.results[0].name_hint or kind
+    if kind == "solve":
+        given = [broadcast(view, (*found[0].shape[:-2], *view.shape[-2:])) for view in given]
+    failing = op if kind in ("solve", "inv") or (kind == "cholesky" and values["attrs"].get("failure") != "nan") else None
     if _in_lanes(op, kind, build.host):
-        raises = kind == "cholesky" and op.values()["attrs"].get("failure") != "nan"
-        build.add(LaneFactorization(name, kind, given, found, op, raises))
+        build.add(LaneFactorization(name, kind, given, found, failing))
+    elif kind in SYSTEMS:
+        build.add(LinearSystem(name, kind, op, given, found[0]))
     else:
-        build.add(Factorization(name, kind, given, found))
+        build.add(Factorization(name, kind, given, found, failing))
 
 
 MATRICES = (row("matrices", ptir.CustomCallOp, _factorized, _why_not),)

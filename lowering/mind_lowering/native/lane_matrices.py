@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from . import vmath
+from .exponents import START, joined, multiplied
 from .failures import Sites
 from .ir import Function
 from .kernel_text import argument
 from .lane_rooms import Room, Work
-from .lanes import register
 from .matrix_steps import LaneFactorization
 from .target_info import TargetInfo
 
@@ -95,30 +95,49 @@ def _lu(work: Work, starts: Sequence[str]) -> None:
         work.write(number, starts[number], room, (1, room.rows))
 
 
+def _pivots(
+    work: Work, a: Room, body: Callable[[str, str, Sequence[str]], list[str]], initial: Sequence[tuple[str, float]]
+) -> list[str]:
+    """Return the values after `body(pivot, whether rows changed places, values)` for each pivot of an elimination."""
+    lanes, type = work.lanes, work.type
+
+    def column(i: str, /, *values: str) -> list[str]:
+        row = _pivot(work, a, i)
+        _exchanged(work, a, i, row, i)
+        pivot = a.load(i, i)
+        _eliminated(work, a, i, lanes.select(work.is_zero(pivot), type, work.number(1.0), pivot), (), rounded=False)
+        return body(pivot, lanes.compare("icmp ne", work.places, row, work.place(i)), values)
+
+    return work.fold("0", str(a.rows), column, [(type, lanes.number(type, value)) for type, value in initial])
+
+
 def _determinant(work: Work, starts: Sequence[str]) -> None:
-    """Multiply the pivots, or their signs, and add up the logarithms of their magnitudes; exchanges of rows change the sign."""
+    """Multiply the pivots; each exchange of rows changes the sign."""
     (a,) = work.rooms
     lanes, type = work.lanes, work.type
     work.read(0, starts[0], a)
-    one, zero = work.number(1.0), work.number(0.0)
 
-    def column(i: str, /, *values: str) -> list[str]:
-        pivot = _pivot(work, a, i)
-        _exchanged(work, a, i, pivot, i)
-        divisor = a.load(i, i)
-        _eliminated(work, a, i, lanes.select(work.is_zero(divisor), type, one, divisor), (), rounded=False)
-        logarithms = [work.op("fadd", x, vmath.call(lanes, "log", type, [work.magnitude(divisor)])) for x in values[1:]]
-        if logarithms:
-            above, below = (lanes.compare(f"fcmp {code}", type, divisor, zero) for code in ("ogt", "olt"))
-            divisor = lanes.select(above, type, one, lanes.select(below, type, work.number(-1.0), divisor))
-        kept = lanes.compare("icmp eq", work.places, pivot, work.place(i))
-        divisor = lanes.select(kept, type, divisor, lanes.op(f"fneg {lanes.of(type)} {divisor}"))
-        return [work.op("fmul", values[0], divisor), *logarithms]
+    def factor(pivot: str, changed: str, values: Sequence[str]) -> list[str]:
+        return multiplied(lanes, values[0], values[1], lanes.select(changed, type, work.negative(pivot), pivot))
 
-    initial = [(type, one), (type, zero)][: len(work.step.found)]
-    for number, x in enumerate(work.fold("0", str(a.rows), column, initial), 1):
-        dtype = work.step.found[number - 1].dtype
-        lanes.store(dtype, lanes.convert("fptrunc", type, register(dtype), x), starts[number], "0", work.apart(number))
+    work.write_number(1, starts[1], joined(lanes, *_pivots(work, a, factor, START)))
+
+
+def _logarithm(work: Work, starts: Sequence[str]) -> None:
+    """Multiply the signs of the pivots, and add up the logarithms of their magnitudes."""
+    (a,) = work.rooms
+    lanes, type, one, zero = work.lanes, work.type, work.number(1.0), work.number(0.0)
+    work.read(0, starts[0], a)
+
+    def factor(pivot: str, changed: str, values: Sequence[str]) -> list[str]:
+        logarithm = vmath.call(lanes, "log", type, [work.magnitude(pivot)])
+        above, below = (lanes.compare(f"fcmp {code}", type, pivot, zero) for code in ("ogt", "olt"))
+        sign = lanes.select(above, type, one, lanes.select(below, type, work.number(-1.0), pivot))
+        sign = lanes.select(changed, type, work.negative(sign), sign)
+        return [work.op("fmul", values[0], sign), work.op("fadd", values[1], logarithm)]
+
+    for number, x in enumerate(_pivots(work, a, factor, [(type, 1.0), (type, 0.0)]), 1):
+        work.write_number(number, starts[number], x)
 
 
 def _system(work: Work, starts: Sequence[str]) -> None:
@@ -192,12 +211,11 @@ def _cholesky(work: Work, starts: Sequence[str]) -> None:
         return [lanes.binary("or", "i1", values[0], wrong)]
 
     (failed,) = work.fold("0", n, column, [("i1", lanes.number("i1", 0))])
-    if work.step.raises:
-        work.fail(failed)
+    work.fail(failed)
     for i in work.each("0", n):
         for j in work.each(f.add(i, "1"), n):
             a.store(work.number(0.0), i, j)
-        if not work.step.raises:
+        if work.step.failing is None:
             for j in work.each("0", n):
                 a.store(lanes.select(failed, type, nan, a.load(i, j)), i, j)
     work.write(1, starts[1], a)
@@ -246,7 +264,7 @@ def _reflector(work: Work, a: Room, k: str, scales: Room) -> None:
     first = work.op("fdiv", head, most)
     (squares,) = work.fold(below, str(a.rows), squared, [(type, work.op("fmul", first, first))])
     length = work.op("fmul", most, lanes.intrinsic("sqrt", type, squares))
-    length = lanes.op(f"fneg {lanes.of(type)} {lanes.intrinsic('copysign', type, length, head)}")
+    length = work.negative(lanes.intrinsic("copysign", type, length, head))
     tau = work.op("fdiv", work.op("fsub", length, head), length)
     scales.store(lanes.select(none, type, work.number(0.0), tau), k, "0")
     divisor = lanes.select(none, type, work.number(1.0), work.op("fsub", head, length))
@@ -280,7 +298,7 @@ EMITTERS: dict[str, Callable[[Work, Sequence[str]], None]] = {
     "solve": _system,
     "inv": _system,
     "det": _determinant,
-    "slogdet": _determinant,
+    "slogdet": _logarithm,
     "qr": _reflectors,
     "geqrf": _reflectors,
 }

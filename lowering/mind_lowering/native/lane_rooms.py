@@ -118,7 +118,11 @@ class Work:
         """Return `c - a * b`, its product rounded or not."""
         if rounded:
             return self.op("fsub", c, self.op("fmul", a, b))
-        return multiply_add(self.lanes, self.dtype, self.lanes.op(f"fneg {self.lanes.of(self.type)} {a}"), b, c)
+        return multiply_add(self.lanes, self.dtype, self.negative(a), b, c)
+
+    def negative(self, x: str) -> str:
+        """Return elements with the other sign."""
+        return self.lanes.op(f"fneg {self.lanes.of(self.type)} {x}")
 
     def plus(self, c: str, a: str, b: str) -> str:
         """Return `c + a * b`."""
@@ -170,10 +174,17 @@ class Work:
                 found = [self.lanes.convert(code, given, register(view.dtype), x) for x in found]
                 self.lines.write(view.dtype, found, base, first, (stride, self.apart(number)))
 
+    def write_number(self, number: int, start: str, x: str) -> None:
+        """Write one number of each matrix to a view."""
+        dtype = self.step.addresses[number].dtype
+        x = self.lanes.convert("fptrunc", self.type, register(dtype), x)
+        self.lanes.store(dtype, x, start, "0", self.apart(number))
+
     def apart(self, number: int) -> int:
         """Return the step from matrix to matrix of a view."""
         return self.axes.strides[-1][number]
 
     def fail(self, wrong: str) -> None:
-        """Leave the kernel where matrices have no inverse, or no factor."""
-        fail_where(self.lanes, self.sites, wrong, Failure.MATRIX, self.step.op, [])
+        """Leave the kernel where matrices have no inverse, or no factor, if that is an error."""
+        if self.step.failing is not None:
+            fail_where(self.lanes, self.sites, wrong, Failure.SINGULAR, self.step.failing, [])

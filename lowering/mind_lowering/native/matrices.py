@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import PtirDType
 
-from .failures import Sites
+from .failures import Failure, Sites
 from .ir import Function
-from .kernel_text import PATIENCE, argument, index_of, multiply_add, poll, unflattened
+from .kernel_text import PATIENCE, argument, fail_where, index_of, multiply_add, poll, unflattened
 from .lanes import Lanes, register
 from .matrix_steps import Factorization
 from .target_info import TargetInfo
@@ -32,7 +33,7 @@ FEW = 4
 
 
 @dataclass(frozen=True)
-class _Matrix:
+class Matrix:
     """One matrix in memory."""
 
     f: Function
@@ -67,22 +68,37 @@ def emit_factorization(f: Function, host: TargetInfo, step: Factorization, sites
         *at, part = unflattened(f, u, [*batch, parts])
         starts = [index_of(f, View(v.base, v.dtype, batch, v.strides[: len(batch)]), at) for v in step.addresses]
         matrices = [
-            _Matrix(f, v.dtype, f.address(register(v.dtype), base, start), (0, *v.strides[len(batch) :])[-2:])
+            Matrix(f, v.dtype, f.address(register(v.dtype), base, start), (0, *v.strides[len(batch) :])[-2:])
             for v, base, start in zip(step.addresses, bases, starts, strict=True)
         ]
-        emit(_Loops(f, host, step.found[0].dtype, step.found[0].shape[-2:]), f.mul(part, COLUMNS), matrices)
+        loops = Loops(f, host, step.found[0].dtype, step.found[0].shape[-2:], sites, step.failing)
+        emit(loops, f.mul(part, COLUMNS), matrices)
     f.ret("0")
     return prod(batch) * parts
 
 
-class _Loops:
+class Loops:
     """Loops of all the algorithms: over rows, and over the columns of rows by vectors."""
 
-    def __init__(self, f: Function, host: TargetInfo, dtype: PtirDType, shape: Sequence[int]):
+    def __init__(
+        self,
+        f: Function,
+        host: TargetInfo,
+        dtype: PtirDType,
+        shape: Sequence[int],
+        sites: Sites | None = None,
+        failing: PtirOp | None = None,
+    ):
+        self.sites, self.failing = sites, failing
         self.f, self.dtype, self.type = f, dtype, register(dtype)
         self.rows, self.columns = shape
         self.one = Lanes(f, host, 1)
         self.wide = Lanes(f, host, min(host.lanes(dtype.size), 1 << max(self.columns - 1, 0).bit_length()))
+
+    def fail_where(self, wrong: str) -> None:
+        """Leave the kernel where a matrix has no inverse, or no factor, if that is an error."""
+        if self.sites is not None and self.failing is not None:
+            fail_where(self.one, self.sites, wrong, Failure.SINGULAR, self.failing, [])
 
     def steps(self, count: str, body: Callable[[str], None]) -> None:
         """A loop over rows, or columns, one after the other; one that takes long looks for signals."""
@@ -125,7 +141,7 @@ class _Loops:
         steps = ", ".join(f"i32 {i}" for i in range(lanes.width))
         return replace(lanes, mask=lanes.compare("icmp slt", "i32", f"<{steps}>", lanes.splat("i32", left)))
 
-    def copy(self, source: _Matrix, target: _Matrix, low: str, high: str) -> None:
+    def copy(self, source: Matrix, target: Matrix, low: str, high: str) -> None:
         """Some columns of a matrix."""
 
         def row(i: str) -> None:
@@ -133,7 +149,7 @@ class _Loops:
 
         self.steps(str(self.rows), row)
 
-    def exchange(self, x: _Matrix, place: tuple[str, str], other: tuple[str, str], lanes: Lanes) -> None:
+    def exchange(self, x: Matrix, place: tuple[str, str], other: tuple[str, str], lanes: Lanes) -> None:
         """Exchange elements of two rows."""
         a, b = x.load(lanes, *place), x.load(lanes, *other)
         x.store(lanes, b, *place)
@@ -141,7 +157,7 @@ class _Loops:
 
     def less_rows(
         self,
-        x: _Matrix,
+        x: Matrix,
         rows: Sequence[str],
         columns: tuple[str, str],
         by: Callable[[Lanes, str, str], str],
@@ -180,7 +196,7 @@ class _Loops:
         self.each(low, end, lambda r: body([r, f.add(r, "1")]), 2)
         self.each(end, high, lambda r: body([r]))
 
-    def divide(self, x: _Matrix, row: str, columns: tuple[str, str], divisor: str) -> None:
+    def divide(self, x: Matrix, row: str, columns: tuple[str, str], divisor: str) -> None:
         """Divide elements of a row by a scalar."""
 
         def part(some: Sequence[tuple[Lanes, str]]) -> None:
@@ -191,8 +207,8 @@ class _Loops:
         self.along(*columns, part)
 
 
-def _solve(lower: bool) -> Callable[[_Loops, str, Sequence[_Matrix]], None]:
-    def emit(loops: _Loops, first: str, matrices: Sequence[_Matrix]) -> None:
+def _solve(lower: bool) -> Callable[[Loops, str, Sequence[Matrix]], None]:
+    def emit(loops: Loops, first: str, matrices: Sequence[Matrix]) -> None:
         """Substitute, for `COLUMNS` right-hand sides from the first one on."""
         a, b, x = matrices
         f, n = loops.f, loops.rows
@@ -210,11 +226,12 @@ def _solve(lower: bool) -> Callable[[_Loops, str, Sequence[_Matrix]], None]:
     return emit
 
 
-def _cholesky(loops: _Loops, first: str, matrices: Sequence[_Matrix]) -> None:
+def _cholesky(loops: Loops, first: str, matrices: Sequence[Matrix]) -> None:
     """
     Make the rows of the upper factor, each contiguous, then turn it.
 
-    As with LAPACK there is none where a number on the diagonal is not greater than 0. NaN there makes all that follow NaN.
+    As with LAPACK there is none where a number on the diagonal is not greater than 0. NaN there makes all that follow NaN, and
+    all of the factor NaN unless a matrix without a factor is an error.
     """
     x, u = matrices
     f, one, n, type = loops.f, loops.one, str(loops.rows), loops.type
@@ -224,6 +241,7 @@ def _cholesky(loops: _Loops, first: str, matrices: Sequence[_Matrix]) -> None:
         loops.each(i, n, lambda j: u.store(one, x.load(one, j, i), i, j))
         loops.less_rows(u, [i], (i, n), lambda lanes, row, k: u.splat(lanes, k, row), ("0", i))
         pivot = u.load(one, i, i)
+        loops.fail_where(f.op(f"fcmp ole {type} {pivot}, {one.number(type, 0.0)}", "negative"))
         wrong = f.op(f"fcmp ule {type} {pivot}, {one.number(type, 0.0)}", "wrong")
         root = one.select(wrong, type, nan, one.intrinsic("sqrt", type, pivot))
         u.store(one, root, i, i)
@@ -241,12 +259,14 @@ def _cholesky(loops: _Loops, first: str, matrices: Sequence[_Matrix]) -> None:
 
     loops.steps(n, row)
     loops.steps(n, turned)
+    if loops.failing is not None:
+        return
     last = u.load(one, str(loops.rows - 1), str(loops.rows - 1))
     failed = f.op(f"fcmp uno {type} {last}, {last}", "failed")
     f.when(failed, lambda: loops.steps(n, without))
 
 
-def _lu(loops: _Loops, first: str, matrices: Sequence[_Matrix]) -> None:
+def decompose(loops: Loops, first: str, matrices: Sequence[Matrix]) -> None:
     """Decompose some columns at a time, with all rows exchanged; then what these columns subtract from those right of them."""
     x, packed, pivots, order = matrices
     f, rows, columns = loops.f, str(loops.rows), str(loops.columns)
@@ -258,7 +278,7 @@ def _lu(loops: _Loops, first: str, matrices: Sequence[_Matrix]) -> None:
         end = f.least(f.add(start, str(PANEL)), str(min(loops.rows, loops.columns)))
 
         def pivot(i: str) -> None:
-            other = _pivot(loops, packed, i)
+            other = pivot_row(loops, packed, i)
             pivots.store(loops.one, f.op(f"trunc i64 {other} to i32"), "0", i)
             loops.exchange(order, ("0", i), ("0", other), loops.one)
             loops.along("0", columns, lambda some: [loops.exchange(packed, (i, j), (other, j), to) for to, j in some])
@@ -274,7 +294,7 @@ def _lu(loops: _Loops, first: str, matrices: Sequence[_Matrix]) -> None:
     loops.steps(str(-(-min(loops.rows, loops.columns) // PANEL)), panel)
 
 
-def _pivot(loops: _Loops, packed: _Matrix, i: str) -> str:
+def pivot_row(loops: Loops, packed: Matrix, i: str) -> str:
     """Return the row of the first of the greatest magnitudes in column `i` from row `i` on, or of the first NaN."""
     f, one, type = loops.f, loops.one, loops.type
 
@@ -290,7 +310,7 @@ def _pivot(loops: _Loops, packed: _Matrix, i: str) -> str:
     return f.loop(f.add(i, "1"), str(loops.rows), 1, better, start, hint="row")[1]
 
 
-def _below(loops: _Loops, packed: _Matrix, i: str, end: str) -> None:
+def _below(loops: Loops, packed: Matrix, i: str, end: str) -> None:
     """Divide column `i` by the pivot, 1 for one of 0, and subtract from the columns up to `end`."""
     f, one, type = loops.f, loops.one, loops.type
     divisor = packed.load(one, i, i)
@@ -305,8 +325,8 @@ def _below(loops: _Loops, packed: _Matrix, i: str, end: str) -> None:
     loops.each(f.add(i, "1"), str(loops.rows), row)
 
 
-EMITTERS: dict[str, Callable[[_Loops, str, Sequence[_Matrix]], None]] = {
-    "lu": _lu,
+EMITTERS: dict[str, Callable[[Loops, str, Sequence[Matrix]], None]] = {
+    "lu": decompose,
     "cholesky": _cholesky,
     "solve_lower": _solve(True),
     "solve_upper": _solve(False),

@@ -25,7 +25,7 @@ RATE = 4.0
 """Operations in a nanosecond, about."""
 MOST_ROOM = 64 << 10
 """Bytes of the matrices of a unit of work in lanes, at most: they are on the stack, and in cache."""
-ALONE = ("solve", "inv", "det", "slogdet", "qr", "geqrf")
+ALONE = ("slogdet", "qr", "geqrf")
 """Kinds that have no other kernels, so that few matrices and single ones are in lanes, or one lane, too."""
 MOST_ALONE = 24
 """Rows and columns of these, at most: of larger ones, LAPACK's blocks cost less than a call of Python."""
@@ -45,6 +45,12 @@ class Factorization(NativeStep):
     kind: str
     given: Sequence[View]
     found: Sequence[View]
+    failing: PtirOp | None = None
+    """The op that ends the call for a matrix without a result."""
+
+    @property
+    def sources(self) -> Sequence[PtirOp]:
+        return () if self.failing is None else (self.failing,)
 
     @property
     def addresses(self) -> Sequence[View]:
@@ -66,7 +72,7 @@ class Factorization(NativeStep):
         return self.flops / RATE + 2.0 * self.found[0].count
 
     def key(self) -> Hashable:
-        return self.kind, tuple(map(form, self.addresses))
+        return self.kind, self.failing is None, tuple(map(form, self.addresses))
 
     def contents(self) -> str:
         return f"{self.kind} of {' and '.join(str(list(view.shape)) for view in self.given)}"
@@ -75,20 +81,11 @@ class Factorization(NativeStep):
 @dataclass
 class LaneFactorization(Factorization):
     """
-    Small matrices, of a batch one in each lane of a vector; there are more kinds than in `Factorization`:
+    Small matrices, of a batch one in each lane of a vector; of the kinds of `Factorization` and of `LinearSystem`, and
 
-    - `solve`: of `a` and `b` the solution of `a x = b`, `inv`: of `x` its inverse; both fail where there is none;
-    - `det`: of `x` the determinant, `slogdet`: its sign and the logarithm of its magnitude;
+    - `slogdet`: of `x` the sign of the determinant and the logarithm of its magnitude;
     - `qr`: of `x` Q and R, `geqrf`: of `x` R with the reflectors below it, their scales, and Q, as LAPACK has them.
     """
-
-    op: PtirOp
-    raises: bool = False
-    """True if a matrix without a Cholesky factor fails."""
-
-    @property
-    def sources(self) -> Sequence[PtirOp]:
-        return (self.op,)
 
     @property
     def total(self) -> PtirDType:
@@ -125,9 +122,6 @@ class LaneFactorization(Factorization):
         """A fifth of what rows take, by the elements of all matrices and the columns that change each."""
         (m, n), elements = self.shape, sum(m * n for m, n, _ in self.rooms)
         return prod(self.given[0].shape[: self.batch_rank]) * elements * (min(m, n) / RATE + 2.0) / 5
-
-    def key(self) -> Hashable:
-        return self.kind, self.raises, tuple(map(form, self.addresses))
 
     def contents(self) -> str:
         return f"{super().contents()}{', in lanes' if prod(self.axes.extents) > 1 else ''}"

@@ -42,6 +42,7 @@ from .patterns import KernelPattern, in_memory, readable
 from .products.deferred import Deferred
 from .schedule import crossed_inputs
 from .steps import Limited, NativeStep
+from .update_windows import dies_in, moved, update_of, window_of
 from .values import Values
 from .views import Buffer, Joined, Use, View, in_memory_of, indices_of, whole
 
@@ -261,7 +262,7 @@ class NativePlan(Values, ABC):
             elif isinstance(value.owner, ptir.ComplexOp):
                 group.outputs += zip(value.owner.operands, complex_parts(self.target(value)), strict=True)
             else:
-                group.outputs.append((value, self._result(value, made_by)))
+                group.outputs.append((value, self._result(value, made_by, group)))
         for part in self._in_parts(self._straightened(group)):
             self.add(part)
 
@@ -298,16 +299,33 @@ class NativePlan(Values, ABC):
                 results = [(value, in_box(v, box)) for value, v in group.outputs]
                 yield replace(group, shape=box[1], inputs=places, outputs=results)
 
-    def _result(self, value: SSAValue, members: Container[Operation]) -> View:
-        """Return memory for a result of a group: a part of that of the concat that alone reads it, or its own."""
+    def _result(self, value: SSAValue, members: Container[Operation], group: Group) -> View:
+        """Return memory for a result of a group: a part of that of the concat or update that alone reads it, or its own."""
         found = None if self.demanded.sizes else concat_of(value, members)
         if found is None or is_read_in_parts(found[0], self.host):
-            return self.target(value)
+            return self._window(value, members, group) or self.target(value)
         op, index = found
         if op not in self.joined:
             self.joined[op] = self.new(Use.ARENA, op.result)
         self.views[value] = view = parts(op, self.joined[op])[index]
         return view
+
+    def _window(self, value: SSAValue, members: Container[Operation], group: Group) -> View | None:
+        """Return the window of a copy of an updated array that a result is written to; the group then reads the copy."""
+        is_apart = self.demanded.sizes or group.reductions or group.tables or self.packing_number is not None
+        op = None if is_apart else update_of(value, members)
+        x = None if op is None else self.views.get(op.operands[0])
+        if op is None or x is None or any(view.base is x.base for _, view in group.outputs):
+            return None
+        target = self.new(Use.ARENA, op.result)
+        old, part = (window_of(op, view, self.shape(value)) for view in (x, target))
+        inputs = None if old is None else moved(list(group.inputs.values()), x, target, old)
+        if part is None or inputs is None or not dies_in(op, value, self.views):
+            return None
+        self.copy(op.operands[0], x, target)
+        self.views[op.result], self.views[value] = target, part
+        group.inputs.update(zip(group.inputs, inputs, strict=True))
+        return part
 
     def reduction(self, op: ptir.ReduceOp, source: View, result: SSAValue) -> None:
         """Append one reduction of a view, whose result stands for another value."""

@@ -24,7 +24,7 @@ from mind_dialect.ptir import (
     ScatterWindowsOp,
     SegmentReduceOp,
 )
-from mind_dialect.ptir.types import Kind, PtirDType
+from mind_dialect.ptir.types import Kind, PtirDType, read_type
 from mind_lowering.kernels import NUMPY
 from mind_lowering.native import Foreign, Native, Reading
 from mind_lowering.native.failures import Failure, FailureSite
@@ -264,21 +264,15 @@ def failure(site: FailureSite, record: Array) -> MindError:
             found = error("E8004", message, operands=[first, 0])
         case Failure.INDEX:
             found = _beyond(op, record)
+        case Failure.SINGULAR:
+            target, shapes = op.values()["target"], [read_type(x.type).shape for x in op.operands]
+            issue = "Matrix is not positive definite" if "cholesky" in target else "Singular matrix"  # as NumPy's errors say
+            found = error("E6006", f"custom call {target!r}: {issue}", operands=shapes)
         case Failure.PROMISE:
             found = broken_promise(("indices_are_sorted", "unique")[int(record[0])])
-        case Failure.MATRIX:
-            found = _no_result_of(op)
         case _:
             raise AssertionError(site)
     return found.at(op, op.place())
-
-
-def _no_result_of(op: PtirOp) -> MindError:
-    """The error of a matrix without an inverse or a factor, as that of NumPy's function."""
-    target: str = op.values()["target"]
-    what = "Matrix is not positive definite" if target == "mind.linalg.cholesky.v1" else "Singular matrix"
-    shapes = [op.operand_spec(i).shape for i in range(len(op.operands))]
-    return error("E6006", f"custom call {target!r}: {what}", operands=shapes)
 
 
 def _beyond(op: PtirOp, record: Array) -> MindError:

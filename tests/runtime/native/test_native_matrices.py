@@ -15,7 +15,6 @@ from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_dialect.op import value_of
 from mind_lowering.native.kernels_matrices import MOST_ROWS
-from mind_lowering.native.matrix_steps import MOST_ALONE
 from native_control_programs import dot, scan
 from native_same import same, text, types, way
 from ptir_forms import program, shape
@@ -35,6 +34,20 @@ def call(kind: str, *operands: Any, attrs: Any = None) -> Any:
         kinds += [typed(text("si32", (*batch, size))) for size in (min(m, n), m)]
     made = ptir.CustomCallOp(*operands, target=f"mind.linalg.{kind}.v1", attrs=attrs or {}, result_types=kinds)
     return list(made.results)
+
+
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_a_matrix_without_a_factor_is_an_error_by_default(batch: tuple[int, ...]) -> None:
+    x = positive(*batch, 5)
+    near(run(lambda x: call("cholesky", x), x)[0], np.linalg.cholesky(x))
+    x[..., 2, 2] = -1
+    for attrs in ({}, {"failure": "error"}):
+        with pytest.raises(MindError, match=r"E6006: .*cholesky.*Matrix is not positive definite"):
+            run(lambda x, attrs=attrs: call("cholesky", x, attrs=attrs), x)
+    x[..., 2, 2] = np.nan
+    found = run(lambda x: call("cholesky", x), x)[0]
+    assert np.isnan(found[..., 2, 2]).all()
+    assert not found[..., 0, 1:].any()
 
 
 def factor(x: Any) -> Any:
@@ -205,11 +218,10 @@ def reason(body: Callable[..., Any], *arrays: Any) -> str:
 
 def test_what_is_left_to_numpy_and_why() -> None:
     x = positive(4)
-    assert "NumPy raises an error for a matrix without a factor" in reason(lambda x: call("cholesky", x), x)
     assert "kernels do not decompose matrices of cf32" in reason(lambda x: call("lu", x), x.astype(np.complex64))
-    assert f"more than {MOST_ROWS} rows" in reason(factor, positive(MOST_ROWS + 1))
-    assert f"more than {MOST_ALONE} rows or columns" in reason(lambda x: call("inv", x), positive(MOST_ALONE + 1))
-    assert "its function is a Python function" in reason(lambda x: call("eigvalsh", x), x)
+    assert f"1 to {MOST_ROWS['cholesky']} rows" in reason(factor, positive(MOST_ROWS["cholesky"] + 1))
+    assert "its function is a Python function" in reason(lambda x: call("svdvals", x), x)
+    assert f"1 to {MOST_ROWS['inv']} rows" in reason(lambda x: call("inv", x), positive(MOST_ROWS["inv"] + 1))
     with pytest.raises(MindError, match="E8002"):
         mind_runtime.compile(program(types(x), lambda x: call("lu", x, attrs={"mode": 1})), target="native")(x)
 
@@ -225,6 +237,12 @@ def test_what_is_left_to_numpy_and_why() -> None:
         ("solve_lower", [(3, 3), (2, 3, 2)], [(2, 3, 2)]),
         ("solve_upper", [(3, 3), (3, 2)], [(3, 3)]),
         ("cholesky", [(3, 4)], [(3, 4)]),
+        ("inv", [(3, 4)], [(3, 4)]),
+        ("inv", [(3,)], [(3,)]),
+        ("det", [(3, 3)], [(3,)]),
+        ("solve", [(3, 3)], [(3, 3)]),
+        ("solve", [(3, 3), (4, 2)], [(4, 2)]),
+        ("solve", [(3, 3), (2, 3, 2)], [(3, 2)]),
     ],
 )
 def test_calls_that_are_not_those_of_the_functions_go_to_numpy(kind: str, shapes: Any, results: Any) -> None:
