@@ -1,74 +1,36 @@
-"""Lines side by side, one in each lane of a vector: which axes they lie along, and their elements in memory."""
+"""Lines side by side, one in each lane of a vector: where they begin, and their elements in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import prod
 
 from mind_dialect.ptir.types import PtirDType
 
 from .ir import Function
 from .kernel_text import unflattened
 from .lanes import Lanes, register, stored
+from .line_axes import LineAxes
 from .transposes import transposed
 from .views import View
 
-LEAST_LANES, MOST_LANES = 4, 32
-"""With fewer lines each is computed by itself."""
 LEAST_SQUARE = 4
 """Smaller squares are not transposed: their elements are gathered one by one."""
 
 
-@dataclass(frozen=True)
-class LineAxes:
-    """The axes of lines, joined where all views allow it; the lanes run along the last one."""
-
-    extents: tuple[int, ...]
-    strides: tuple[tuple[int, ...], ...]
-    """Of each axis those of the views."""
-
-    def groups(self, width: int) -> int:
-        """Vectors that the lines of the last axis take."""
-        return -(-self.extents[-1] // width)
-
-    def units(self, width: int) -> int:
-        """The number of units of work, a vector of lines each."""
-        return prod(self.extents[:-1]) * self.groups(width)
-
-    def each(self, f: Function, width: int, bases: Sequence[tuple[View, str]]) -> Iterator[list[str]]:
-        """Return the iterations over a kernel's units of work: where in each view the lines of one begin."""
-        *outer, lines = self.extents
-        for unit in f.each("%begin", "%end", hint="lines"):
-            *at, group = unflattened(f, unit, [*outer, self.groups(width)])
-            line = f.least(f.mul(group, width), str(lines - width))  # the last ones may be computed twice
-            starts: list[str] = []
-            for number, (view, base) in enumerate(bases):
-                index = f.mul(line, self.strides[-1][number])
-                for i, strides in zip(at, self.strides, strict=False):
-                    index = f.add(index, f.mul(i, strides[number]))
-                starts.append(f.address(stored(view.dtype), base, index))
-            yield starts
-
-
-def line_axes(extents: Sequence[int], strides: Sequence[Sequence[int]]) -> LineAxes | None:
-    """Join axes of lines, given their extents and the strides of all views along each; None if there are none."""
-    found: list[tuple[int, ...]] = []
-    for n, along in zip(extents, strides, strict=True):
-        if n == 1:
-            continue
-        if found and all(outer == n * inner for outer, inner in zip(found[-1][1:], along, strict=True)):
-            found[-1] = (found[-1][0] * n, *along)
-        else:
-            found.append((n, *along))
-    # The last one has neighbours in memory, or is longest.
-    found.sort(key=lambda axis: (axis[1] == 1 and axis[0] >= MOST_LANES, axis[0]))
-    return LineAxes(tuple(n for n, *_ in found), tuple(tuple(along) for _, *along in found)) if found else None
-
-
-def width_of(lanes: int, lines: int) -> int:
-    """Return how many of the lanes of a vector some lines take."""
-    return min(lanes, MOST_LANES, 1 << (lines.bit_length() - 1))
+def each_unit(f: Function, axes: LineAxes, width: int, bases: Sequence[tuple[View, str]]) -> Iterator[list[str]]:
+    """Return the iterations over a kernel's units of work: where in each view the lines of one begin."""
+    *outer, lines = axes.extents
+    for unit in f.each("%begin", "%end", hint="lines"):
+        *at, group = unflattened(f, unit, [*outer, axes.groups(width)])
+        line = f.least(f.mul(group, width), str(lines - width))  # the last ones may be computed twice
+        starts: list[str] = []
+        for number, (view, base) in enumerate(bases):
+            index = f.mul(line, axes.strides[-1][number])
+            for i, strides in zip(at, axes.strides, strict=False):
+                index = f.add(index, f.mul(i, strides[number]))
+            starts.append(f.address(stored(view.dtype), base, index))
+        yield starts
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from .exponents import START, joined, multiplied
 from .failures import Sites
 from .ir import Function
 from .kernel_text import argument
+from .lane_lines import each_unit
 from .lane_rooms import Room, Work
 from .matrix_steps import LaneFactorization
 from .target_info import TargetInfo
@@ -27,7 +28,7 @@ def emit_lane_factorization(f: Function, host: TargetInfo, step: LaneFactorizati
     """Emit the loop over the units of work; how many there are."""
     bases = [argument(f, i, "matrix") for i in range(len(step.addresses))]
     work = Work(f, host, step, sites)
-    for starts in work.axes.each(f, work.lanes.width, list(zip(step.addresses, bases, strict=True))):
+    for starts in each_unit(f, work.axes, work.lanes.width, list(zip(step.addresses, bases, strict=True))):
         EMITTERS[step.kind](work, starts)
     f.ret("0")
     return work.axes.units(work.lanes.width)

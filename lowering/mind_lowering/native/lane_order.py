@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .kernel_steps import LaneSort
-from .lane_lines import LEAST_LANES, LineAxes, line_axes, width_of
+from .line_axes import LEAST_LANES, LineAxes, line_axes, width_of
 from .sort_keys import Keys
 from .target_info import TargetInfo
 

@@ -17,7 +17,7 @@ from .failures import Sites
 from .ir import Function
 from .kernel_steps import LaneSort
 from .kernel_text import argument
-from .lane_lines import LaneLines
+from .lane_lines import LaneLines, each_unit
 from .lane_networks import Column, Columns, sorting
 from .lane_order import MOST_BEST, LaneOrder, lane_order
 from .lanes import register, stored
@@ -52,7 +52,7 @@ class _LaneSort:
         bases = [argument(f, i, name) for i, name in zip(range(len(step.lines)), ("x", "values", "places"), strict=False)]
         if not order.in_registers:
             self.room = f.op(f"alloca [{order.columns * order.parts} x {self.lanes.of(order.type)}], align 64", "keys")
-        for starts in order.axes.each(f, order.width, list(zip(step.lines, bases, strict=True))):
+        for starts in each_unit(f, order.axes, order.width, list(zip(step.lines, bases, strict=True))):
             self.lines(starts)
 
     def lines(self, starts: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import F64, PtirDType
 from mind_dialect.types import Shape
 
-from .lane_lines import LEAST_LANES, LineAxes, line_axes, width_of
+from .line_axes import LEAST_LANES, LineAxes, line_axes, width_of
 from .memory import Access, buffers_of
 from .steps import NativeStep
 from .target_info import TargetInfo

@@ -18,7 +18,7 @@ from .failures import Sites
 from .ir import Function
 from .kernel_text import argument, index_of, unflattened
 from .lanes import register
-from .matrices import Loops, Matrix, decompose
+from .matrices import Loops, StridedMatrix, decompose
 from .matrix_steps import RATE
 from .memory import Access, buffers_of
 from .steps import NativeStep
@@ -89,7 +89,7 @@ def emit_system(f: Function, host: TargetInfo, step: LinearSystem, sites: Sites)
     bases = [argument(f, i, "matrix") for i in range(len(step.addresses))]
     n, dtype, batch = step.rows, step.found.dtype, step.batch
     rooms = [
-        Matrix(f, kind, f.op(f"alloca [{count} x {register(kind)}], align 64", hint), strides)
+        StridedMatrix(f, kind, f.op(f"alloca [{count} x {register(kind)}], align 64", hint), strides)
         for kind, count, hint, strides in ((dtype, n * n, "packed", (n, 1)), *((SI32, n, "rows", (0, 1)),) * 2)
     ]
     square = Loops(f, host, dtype, (n, n))
@@ -103,12 +103,12 @@ def emit_system(f: Function, host: TargetInfo, step: LinearSystem, sites: Sites)
     return prod(batch)
 
 
-def _at(f: Function, view: View, base: str, at: Sequence[str]) -> Matrix:
+def _at(f: Function, view: View, base: str, at: Sequence[str]) -> StridedMatrix:
     """Return one matrix, or one number as a matrix, of a view."""
     count = len(at)
     start = index_of(f, View(view.base, view.dtype, view.shape[:count], view.strides[:count]), at)
     strides = (0, 0, *view.strides[count:])[-2:]
-    return Matrix(f, view.dtype, f.address(register(view.dtype), base, start), strides)
+    return StridedMatrix(f, view.dtype, f.address(register(view.dtype), base, start), strides)
 
 
 @dataclass
@@ -119,7 +119,7 @@ class _Solved:
     host: TargetInfo
     step: LinearSystem
     sites: Sites
-    rooms: Sequence[Matrix]
+    rooms: Sequence[StridedMatrix]
 
     def check(self) -> None:
         """Leave the kernel where a pivot is 0."""
@@ -132,7 +132,7 @@ class _Solved:
 
         loops.each("0", str(n), is_zero)
 
-    def substitute(self, found: Matrix, side: Callable[[Loops, str, str], None]) -> None:
+    def substitute(self, found: StridedMatrix, side: Callable[[Loops, str, str], None]) -> None:
         """Solve both triangular systems; `side` puts row `i` of the result where row `order[i]` of the right-hand sides goes."""
         packed, _, order = self.rooms
         f, n, dtype = self.f, self.step.rows, self.step.found.dtype
@@ -152,7 +152,7 @@ class _Solved:
         loops.steps(str(n), backward)
 
 
-def _solve(solved: _Solved, matrices: Sequence[Matrix]) -> None:
+def _solve(solved: _Solved, matrices: Sequence[StridedMatrix]) -> None:
     _, b, found = matrices
 
     def side(loops: Loops, i: str, source: str) -> None:
@@ -162,7 +162,7 @@ def _solve(solved: _Solved, matrices: Sequence[Matrix]) -> None:
     solved.substitute(found, side)
 
 
-def _inverse(solved: _Solved, matrices: Sequence[Matrix]) -> None:
+def _inverse(solved: _Solved, matrices: Sequence[StridedMatrix]) -> None:
     """Solve for the columns of the identity."""
     found = matrices[1]
 
@@ -175,7 +175,7 @@ def _inverse(solved: _Solved, matrices: Sequence[Matrix]) -> None:
     solved.substitute(found, side)
 
 
-def _determinant(solved: _Solved, matrices: Sequence[Matrix]) -> None:
+def _determinant(solved: _Solved, matrices: Sequence[StridedMatrix]) -> None:
     """Multiply the diagonal, with the sign of the exchanges of rows."""
     packed, pivots, _ = solved.rooms
     f, n, dtype = solved.f, solved.step.rows, solved.step.found.dtype
@@ -195,5 +195,5 @@ def _determinant(solved: _Solved, matrices: Sequence[Matrix]) -> None:
     matrices[1].store(one, one.convert("fptrunc", "double", type, product), "0", "0")
 
 
-_FINISH: dict[str, Callable[[_Solved, Sequence[Matrix]], None]] = {"solve": _solve, "inv": _inverse, "det": _determinant}
+_FINISH: dict[str, Callable[[_Solved, Sequence[StridedMatrix]], None]] = {"solve": _solve, "inv": _inverse, "det": _determinant}
 """By kind: computes a result from a decomposition, the operands and the result."""

@@ -16,9 +16,9 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import DTYPES, SI32, PtirDType
 from mind_lowering.native import TARGETS
 from mind_lowering.native.kernel_steps import LaneSort
-from mind_lowering.native.lane_lines import LineAxes
 from mind_lowering.native.lane_networks import halving, sorting
 from mind_lowering.native.lane_order import lane_order
+from mind_lowering.native.line_axes import LineAxes
 from mind_lowering.native.views import Buffer, Use, View
 from native_same import block, same, types, way
 from ptir_forms import program
