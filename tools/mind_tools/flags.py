@@ -41,6 +41,7 @@ PASS_ALIASES = {
     "ptir-expand-quantized": "mind-ptir-expand-quantized",
     "ptir-expand-complex": "mind-ptir-expand-complex",
     "ptir-expand-digamma": "mind-ptir-expand-digamma",
+    "ptir-expand-arg-extremes": "mind-ptir-expand-arg-extremes",
     "ptir-expand-narrow": "mind-ptir-expand-narrow",
     "ptir-expand-norms": "mind-ptir-expand-norms",
     "ptir-unroll-axes": "mind-ptir-unroll-axes",

@@ -76,6 +76,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-ptir-expand-quantized": _from("mind_passes.fusion.expand_quantized", "PtirExpandQuantizedPass"),
     "mind-ptir-expand-complex": _from("mind_passes.ptir.expand_complex", "PtirExpandComplexPass"),
     "mind-ptir-expand-digamma": _from("mind_passes.ptir.expand_digamma", "PtirExpandDigammaPass"),
+    "mind-ptir-expand-arg-extremes": _from("mind_passes.ptir.expand_arg_extremes", "PtirExpandArgExtremesPass"),
     "mind-ptir-expand-narrow": _from("mind_passes.ptir.expand_narrow", "PtirExpandNarrowPass"),
     "mind-ptir-expand-norms": _from("mind_passes.fusion.expand_norms", "PtirExpandNormsPass"),
     "mind-ptir-unroll-axes": _from("mind_passes.fusion.unroll_axes", "PtirUnrollAxesPass"),

@@ -178,7 +178,7 @@ def has_kernel(op: PtirOp, host: TargetInfo) -> bool:
 
 FALLBACK: dict[type[PtirOp], str] = {
     ptir.RaggedDotOp: "sizes of groups are data; NumPy multiplies one group at a time",
-    **dict.fromkeys((ptir.ConjOp, ptir.DigammaOp), "it is planned without expansion"),
+    **dict.fromkeys((ptir.ConjOp, ptir.DigammaOp, ptir.ArgMaxOp, ptir.ArgMinOp), "it is planned without expansion"),
     ptir.LayerNormOp: "loop nests, which it expands to, do not support its dtype",
 }
 """The ops that run as their NumPy kernels, and why."""

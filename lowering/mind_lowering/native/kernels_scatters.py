@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.legal import default_accumulator
-from mind_dialect.ptir.types import BF16, F16, F32, I1, SI32, SI64, UI8, Kind, PtirDType
+from mind_dialect.ptir.types import BF16, F16, F32, I1, UI8, Kind, PtirDType
 
 from ..launch.kernel_patterns import Match, Rejection
 from ..launch.ref import row_major
@@ -26,7 +26,7 @@ from .reasons import unsupported, why_not_reduced
 from .reductions import end_of
 from .synthetic_groups import Add, compute, converted
 from .target_info import TargetInfo
-from .views import Buffer, Use, View, filled, in_memory_of, indices, whole
+from .views import Buffer, Use, View, filled, in_memory_of, whole
 
 _SEGMENTS = {"sum": "add", "max": "max"}
 """The operation that combines the rows of a segment, by the kind of the op."""
@@ -281,39 +281,6 @@ def _cumulative(build: Builder, op: ptir.CumulativeSumOp | ptir.CumulativeOp) ->
         build.add(Scan(name, values.get("kind", "sum"), source, target, axis, values["exclusive"], values["reverse"]))
 
 
-def _arg_extreme(build: Builder, op: ptir.ArgMaxOp | ptir.ArgMinOp) -> None:
-    """The least index of the elements that are the greatest (or least), or that are NaN."""
-    kind = "max" if isinstance(op, ptir.ArgMaxOp) else "min"
-    values, dtype = op.values(), op.operand_spec(0).dtype
-    x, target = build.view(op.x), build.target(op.result)
-    axis: int = values["axis"] % len(x.shape)
-    if target.count == 0:
-        return
-    name = op.result.name_hint or op.OPCODE
-    kept = tuple(n for a, n in enumerate(x.shape) if a != axis)
-    greatest = whole(build.buffer(Use.ARENA, dtype, target.count, f"{name}.{kind}"), kept)
-
-    def extreme(add: Add, v: SSAValue) -> Sequence[SSAValue]:
-        return [add(ptir.ReduceOp(v, kind=kind, axes=[axis], keepdims=False))]
-
-    compute(build, f"{name}.{kind}", [x], extreme, [greatest])
-    strides = list(greatest.strides)
-    strides.insert(axis, 0)
-    count = SI32 if x.shape[axis] < 1 << 31 else SI64
-    spread = View(greatest.base, dtype, x.shape, tuple(strides))
-    beyond = filled(_literal(count, x.shape[axis]), x.shape)
-
-    def first(add: Add, v: SSAValue, most: SSAValue, index: SSAValue, none: SSAValue) -> Sequence[SSAValue]:
-        found = add(ptir.CompareOp(v, most, kind="equal"))
-        if dtype.kind is Kind.FLOAT:
-            found = add(ptir.OrOp(found, add(ptir.CompareOp(v, v, kind="not_equal"))))
-        chosen = add(ptir.SelectOp(found, index, none))
-        return [add(ptir.ReduceOp(chosen, kind="min", axes=[axis], keepdims=False, out_dtype=values["output_dtype"]))]
-
-    views = [x, spread, indices(count, x.shape, axis), beyond]
-    compute(build, name, views, first, [View(target.base, target.dtype, kept, row_major(kept))])
-
-
 def _why_not(op: PtirOp, host: TargetInfo) -> str | None:
     """Return why nothing is computed in the dtype of an operand; to replace elements no arithmetic is needed."""
     replaces = isinstance(op, ptir.ScatterReduceOp | ptir.ScatterWindowsOp) and op.values()["kind"] == "replace"
@@ -329,7 +296,5 @@ SCATTERS = (
     row("segments", ptir.SegmentReduceOp, _segment_reduce, why_not_reduced),
     row("scan", ptir.CumulativeSumOp, _cumulative, _why_not),
     row("scan", ptir.CumulativeOp, _cumulative, _why_not),
-    row("place of the extreme", ptir.ArgMaxOp, _arg_extreme, _why_not),
-    row("place of the extreme", ptir.ArgMinOp, _arg_extreme, _why_not),
 )
 """Their rows."""

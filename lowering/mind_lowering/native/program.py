@@ -41,6 +41,7 @@ from mind_passes.fusion.select_scatters import select_scatters
 from mind_passes.fusion.tile_batch import tile_batch
 from mind_passes.fusion.unroll_axes import unroll_axes
 from mind_passes.fusion.wrap import is_pointwise_or_reduction
+from mind_passes.ptir.expand_arg_extremes import expand_arg_extremes
 from mind_passes.ptir.expand_complex import expand_complex
 from mind_passes.ptir.expand_digamma import expand_digamma
 from mind_passes.ptir.failing import forget_origins, mark_failing, unmark
@@ -131,6 +132,7 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-ptir-optimize", optimize_marked),
         Stage("mind-ptir-expand-complex", simplified(expand_complex)),
         Stage("mind-ptir-expand-digamma", simplified(expand_digamma)),
+        Stage("mind-ptir-expand-arg-extremes", simplified(lambda module: expand_arg_extremes(module, computes))),
         Stage("mind-ptir-select-scatters", select_scatters),
         Stage("mind-recognize-convolutions", simplified(lambda module: recognize(module, ("convolution",)))),
         Stage("mind-ptir-convolve-patches", simplified(lambda module: convolve_patches(module, computes))),
