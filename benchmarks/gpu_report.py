@@ -25,13 +25,14 @@ from xdsl.ir import Block, SSAValue
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
-from peers.gpu_programs import PROGRAMS
+from peers.gpu_programs import OPTIONS, PROGRAMS
 
 from mind_dialect import ptir
 from mind_dialect.ptir.types import read_type
 from mind_lowering.cupy.cuda_cpp.text import NVRTC_OPTIONS, modules
 from mind_lowering.cupy.kernels.call_kernels import call_kernels
 from mind_lowering.cupy.lower import lowered_for_cupy
+from mind_lowering.cupy.options import DEFAULT, CupyOptions
 from mind_lowering.cupy.planning.planner import plan_function
 from mind_lowering.cupy.source import cupy_source
 from mind_lowering.launch.compute_ops import CallOp, KernelOp
@@ -152,10 +153,10 @@ def compiled(source: str, architecture: str) -> dict[str, Usage]:
         nvrtc.destroyProgram(program)
 
 
-def report(title: str, func: Any, donated: Collection[int], architecture: str) -> Report:
+def report(title: str, func: Any, donated: Collection[int], architecture: str, options: CupyOptions = DEFAULT) -> Report:
     """Plan a function and compile its kernels."""
     limits = limits_of(CARDS[architecture][0], architecture, CARDS[architecture][1])
-    made = lowered_for_cupy(func, donated)
+    made = lowered_for_cupy(func, donated, options)
     source, kernels = cupy_source(made.func)
     calls = call_kernels(made.func, source.name, kernels)
     plan = plan_function(made.func, kernels.launches(), donated, calls)
@@ -322,7 +323,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for name in options.only:
         title, make = PROGRAMS[name]
         print(title, flush=True)
-        reports.append(report(title, *make(options.small), options.architecture))
+        reports.append(report(title, *make(options.small), options.architecture, OPTIONS.get(name, DEFAULT)))
     options.out.write_text(page(reports, options.architecture), encoding="utf-8")
 
 

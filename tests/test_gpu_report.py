@@ -104,6 +104,19 @@ def test_the_page_lists_programs_and_their_longest_steps(tmp_path: Path) -> None
     assert np.sum(shares) <= 100.5
 
 
+@pytest.mark.usefixtures("without_nvrtc")
+def test_the_option_epilogues_moves_fewer_bytes_and_multiplies_as_much() -> None:
+    from peers.gpu_programs import OPTIONS, PROGRAMS
+
+    func, donated = PROGRAMS["gpt2_train_bf16"][1](True)
+    every = (gpu_report.DEFAULT, OPTIONS["gpt2_train_bf16_epilogues"])
+    plain, merged = (gpu_report.report("", func, donated, "90", options) for options in every)
+    products = [[s for s in found.steps if s.name in ("xp.matmul", "k.product_epilogue")] for found in (plain, merged)]
+    assert len(products[0]) == len(products[1])
+    assert sum(s.bytes for s in merged.steps) < sum(s.bytes for s in plain.steps)
+    assert len(merged.steps) <= len(plain.steps), "as many casts of biases as kernels saved, at most"
+
+
 def test_nvrtc_reports_every_kernel() -> None:
     nvrtc = pytest.importorskip("cupy.cuda", reason="no CuPy: kernels are not compiled by NVRTC")
     assert nvrtc is not None

@@ -13,6 +13,7 @@ from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import PtirDType
 from mind_lowering.cupy.launching import CupyKernels, LaunchedKernel
 from mind_lowering.cupy.planning.device import MOST_UNROLLED, all_device, enqueued, is_device
+from mind_lowering.cupy.planning.planned_products import EPILOGUE
 from mind_lowering.launch.compute_ops import CallOp, KernelOp
 from mind_lowering.launch.control_ops import AtOp, ConditionOp, ForOp, IfOp, WhileOp
 from mind_lowering.launch.memory_ops import AllocOp, CopyOp, Space, ViewOp
@@ -207,6 +208,13 @@ class Recorder:
         if name in IN_PLACE:
             return lambda: function(*inputs, out=outputs[0], **options)
         plain = self.generic(arguments, function, inputs, outputs, options)
+        if name == EPILOGUE:
+
+            def with_epilogue() -> None:
+                if not machine.epilogue(options["form"], inputs, outputs, tf32=self.tf32):
+                    plain()
+
+            return with_epilogue
         if name == "xp.matmul":
 
             def multiply() -> None:

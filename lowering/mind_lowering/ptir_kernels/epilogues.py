@@ -1,0 +1,49 @@
+"""Products with an epilogue, as a library of products computes them: in f32 between the sums of the product and the results."""
+
+from __future__ import annotations
+
+from math import pi, prod, sqrt
+
+from .contraction import Axes, Contraction, plan
+from .formats import Array
+
+_SCALE, _CUBIC = sqrt(2 / pi), 0.044715
+
+
+class Epilogues(Contraction):
+    """`product_epilogue`, by the forms of `mind_passes.ptir.patterns.product_epilogue`."""
+
+    def product_epilogue(self, lhs: Array, rhs: Array, *extra: Array, form: str, contract_lhs: Axes, contract_rhs: Axes) -> Array:
+        """The product and, of some forms, a second result; both in the dtype of the operands."""
+        xp, dtype = self.xp, lhs.dtype
+        axes = {"batch_lhs": (), "batch_rhs": (), "contract_lhs": contract_lhs, "contract_rhs": contract_rhs}
+        p = self.dot_general(lhs, rhs, **axes, out_dtype="float32")
+        more = [self.cast(x, dtype="float32") for x in extra]
+        rows = tuple(range(p.ndim - 1))
+        second: Array = None
+        if form == "bgrad":
+            order = plan((lhs.ndim, rhs.ndim), (), (), contract_lhs, contract_rhs)
+            columns = rhs.transpose(order.rhs)
+            second = xp.sum(self.cast(columns.reshape(prod(columns.shape[:-1]), -1), dtype="float32"), axis=0)
+        elif form in ("dgelu", "dgelu_bgrad"):
+            p = p * self._gelu_slope(more[0])
+            second = xp.sum(p, axis=rows) if form == "dgelu_bgrad" else None
+        else:
+            x = p + more[0]
+            second = x if form == "gelu_aux_bias" else None
+            p = x if form == "bias" else x * self._number(0.5) * (self._number(1) + xp.tanh(self._cubic(x)))
+        if second is None:
+            return self.cast(p, dtype=dtype)
+        return self.cast(p, dtype=dtype), self.cast(second, dtype=dtype)
+
+    def _number(self, number: float) -> Array:
+        return self.xp.asarray(number, dtype="float32")
+
+    def _cubic(self, x: Array) -> Array:
+        return self._number(_SCALE) * (x + self._number(_CUBIC) * x * x * x)
+
+    def _gelu_slope(self, x: Array) -> Array:
+        """The derivative of the approximation of GELU by tanh."""
+        one, t = self._number(1), self.xp.tanh(self._cubic(x))
+        inner = self._number(_SCALE) * (one + self._number(3 * _CUBIC) * x * x)
+        return self._number(0.5) * ((one + t) + x * inner * (one - t * t))
