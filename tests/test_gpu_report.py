@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("optree")
 
+import ptir_forms
 from mind_dialect import ptir
 from mind_dialect.program import functions
 from ptir_forms import program
@@ -124,3 +125,26 @@ def test_nvrtc_reports_every_kernel() -> None:
     found = gpu_report.report("", func, [], "90")
     assert set(found.usage) == {step.symbol for step in found.steps}
     assert all(0 < usage.registers <= 255 and usage.spills == 0 for usage in found.usage.values())
+
+
+@pytest.mark.parametrize("architecture", ["80", "90"])
+def test_rows_that_look_up_what_they_read_do_not_spill(architecture: str) -> None:
+    pytest.importorskip("cupy.cuda", reason="no CuPy: kernels are not compiled by NVRTC")
+
+    def body(table: Any, indices: Any) -> Any:
+        x = ptir.TakeOp(table, indices)
+        mean = ptir.MulOp(_sum(x), ptir_forms.like(_sum(x), 1 / 768))
+        rest = ptir.SubOp(x, ptir_forms.spread(mean, x))
+        square = ptir.MulOp(_sum(ptir.MulOp(rest, rest)), ptir_forms.like(mean, 1 / 768))
+        scaled = ptir.MulOp(rest, ptir_forms.spread(ptir.RsqrtOp(square), x))
+        return scaled, mean, square
+
+    (func,) = functions(program("f32[50257,768] si32[8192]", body))
+    found = gpu_report.report("", func, [], architecture)
+    (usage,) = [u for name, u in found.usage.items() if "take" in name]
+    assert usage.spills == 0
+    assert occupancy(usage, 128, architecture) >= 0.5
+
+
+def _sum(x: Any) -> Any:
+    return ptir.ReduceOp(x, kind="sum", axes=(1,), keepdims=True)

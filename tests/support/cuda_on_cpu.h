@@ -8,7 +8,7 @@
 #define __global__
 #define __device__
 #define __forceinline__ inline
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 #define __shared__ static __attribute__((section("cuda_shared")))
 
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
