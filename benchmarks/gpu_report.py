@@ -171,7 +171,7 @@ def report(title: str, func: Any, donated: Collection[int], architecture: str, o
 def moved_bytes(op: Step, kernels: Any) -> int:
     """Return the bytes that an op must read and write: where it takes or updates parts of an operand, only those."""
     if not isinstance(op, KernelOp) or not op.body.blocks:
-        return sum(read_ref(value.type).nbytes for values in op.effects() for value in values)
+        return sum(stored_bytes(value) for values in op.effects() for value in values)
     into = kernels.found[op.symbol].launch.into
     placed = placed_bytes(op.body.block, into)
     if placed is not None:
@@ -190,6 +190,12 @@ def moved_bytes(op: Step, kernels: Any) -> int:
         else:
             moved += size
     return moved
+
+
+def stored_bytes(value: SSAValue) -> int:
+    """Return the size of an address: of elements that are repeated by strides of 0, each once."""
+    layout = read_ref(value.type)
+    return layout.dtype.size * prod(n for n, stride in zip(layout.shape, layout.strides, strict=True) if stride or not n)
 
 
 def placed_bytes(block: Block, into: int | None) -> int | None:

@@ -84,7 +84,14 @@ def test_bytes_are_those_that_must_move() -> None:
     assert step.bytes == 4 * (5 * 16 + 5 + 5 * 16)
     (step,) = steps_of("f32[64,64] f32[64,64]", lambda x, y: _product(x, y), [])
     assert step.name == "xp.matmul"
+    filled = steps_of("f32[64,64] si32[5,1] f32[5,64]", _updated, [])
+    assert [s.bytes for s in filled if s.name == "copy"] == [4 * (64 * 64 + 1)]
     assert step.bytes == 4 * 3 * 64 * 64
+
+
+def _updated(x: Any, places: Any, updates: Any) -> Any:
+    axes = {"update_window_dims": (1,), "inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0,)}
+    return ptir.AddOp(x, ptir.ScatterAddOp(ptir_forms.like(x, 0.0), places, updates, **axes, index_vector_dim=1))
 
 
 def _product(x: Any, y: Any) -> Any:

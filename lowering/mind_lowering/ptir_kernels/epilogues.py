@@ -31,19 +31,18 @@ class Epilogues(Contraction):
         else:
             x = p + more[0]
             second = x if form == "gelu_aux_bias" else None
-            p = x if form == "bias" else x * self._number(0.5) * (self._number(1) + xp.tanh(self._cubic(x)))
+            p = x if form == "bias" else x * 0.5 * (1.0 + xp.tanh(_cubic(x)))
         if second is None:
             return self.cast(p, dtype=dtype)
         return self.cast(p, dtype=dtype), self.cast(second, dtype=dtype)
 
-    def _number(self, number: float) -> Array:
-        return self.xp.asarray(number, dtype="float32")
-
-    def _cubic(self, x: Array) -> Array:
-        return self._number(_SCALE) * (x + self._number(_CUBIC) * x * x * x)
-
     def _gelu_slope(self, x: Array) -> Array:
         """The derivative of the approximation of GELU by tanh."""
-        one, t = self._number(1), self.xp.tanh(self._cubic(x))
-        inner = self._number(_SCALE) * (one + self._number(3 * _CUBIC) * x * x)
-        return self._number(0.5) * ((one + t) + x * inner * (one - t * t))
+        t = self.xp.tanh(_cubic(x))
+        inner = _SCALE * (1.0 + 3 * _CUBIC * x * x)
+        return 0.5 * ((1.0 + t) + x * inner * (1.0 - t * t))
+
+
+def _cubic(x: Array) -> Array:
+    """Return the argument of GELU's tanh, in the dtype of `x`: a number of Python has no dtype of its own."""
+    return _SCALE * (x + _CUBIC * x * x * x)

@@ -150,3 +150,19 @@ def test_the_library_takes_every_description_without_a_gpu() -> None:
             for attribute, size in SIZES.items():
                 status = library.cublasLtMatmulDescGetAttribute(desc, attribute, None, ctypes.c_size_t(0), ctypes.byref(written))
                 assert (status, written.value) == (0, size)
+
+
+def test_forms_are_those_of_a_layer_of_pytorch() -> None:
+    """A linear layer under GELU, and its derivatives, by PyTorch's own autograd."""
+    torch = pytest.importorskip("torch", reason="no PyTorch to compare with")
+    (x, w, b), (g, v) = inputs("gelu_aux_bias", np.float32)[0], (numbers(M, K, seed=5), numbers(K, N, seed=6))
+    pre = (torch.from_numpy(x) @ torch.from_numpy(w)).requires_grad_()
+    bias = torch.from_numpy(b).requires_grad_()
+    y = torch.nn.functional.gelu(pre + bias, approximate="tanh")
+    y.backward(torch.from_numpy(g @ v))
+    kernels, axes = Kernels(np), {"contract_lhs": (1,), "contract_rhs": (0,)}
+    found, aux = kernels.product_epilogue(x, w, b, form="gelu_aux_bias", **axes)
+    np.testing.assert_allclose(found, y.detach().numpy(), rtol=1e-5, atol=1e-5)
+    dx, db = kernels.product_epilogue(g, v, aux, form="dgelu_bgrad", **axes)
+    np.testing.assert_allclose(dx, pre.grad.numpy(), rtol=2e-5, atol=2e-5)
+    np.testing.assert_allclose(db, bias.grad.numpy(), rtol=2e-5, atol=2e-5)

@@ -17,6 +17,7 @@ from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp
 from mind_lowering.cupy.lower import lowered_for_cupy
 from mind_lowering.cupy.options import CupyOptions
+from mind_lowering.cupy.reasons import reasons
 from mind_lowering.ptir_optimize import simplify
 from mind_passes.fusion.product_epilogues import merge_epilogues
 from mind_passes.ptir.patterns.product_epilogue import epilogue_of
@@ -190,3 +191,15 @@ def test_inference_has_its_bias_and_gelu_in_products() -> None:
     whole = optimised(gpt2.program(replace(config), "full", length=8), split=False)
     made = lowered_for_cupy(next(iter(functions(whole))), options=ON).func
     assert forms(made)[:2] == ["bias", "gelu_bias"]
+
+
+def test_what_runs_by_the_library_is_explained() -> None:
+    func = next(iter(functions(module("bf16"))))
+    lines = reasons(func, ON)
+    assert [line for line in lines if "cuBLASLt" in line] == [
+        "call of dot_general with bias: cuBLASLt",
+        "call of dot_general with gelu_aux_bias: cuBLASLt",
+        "call of dot_general with dgelu_bgrad: cuBLASLt",
+        "call of dot_general with bgrad: cuBLASLt",
+    ]
+    assert not [line for line in reasons(func) if "cuBLASLt" in line]
