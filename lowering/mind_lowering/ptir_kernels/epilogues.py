@@ -15,21 +15,26 @@ class Epilogues(Contraction):
 
     def product_epilogue(self, lhs: Array, rhs: Array, *extra: Array, form: str, contract_lhs: Axes, contract_rhs: Axes) -> Array:
         """The product and, of some forms, a second result; both in the dtype of the operands."""
-        xp, dtype = self.xp, lhs.dtype
         axes = {"batch_lhs": (), "batch_rhs": (), "contract_lhs": contract_lhs, "contract_rhs": contract_rhs}
         p = self.dot_general(lhs, rhs, **axes, out_dtype="float32")
-        more = [self.cast(x, dtype="float32") for x in extra]
+        order = plan((lhs.ndim, rhs.ndim), (), (), contract_lhs, contract_rhs)
+        columns = rhs.transpose(order.rhs)
+        return self.finish_epilogue(p, columns.reshape(prod(columns.shape[:-1]), -1), *extra, form=form)
+
+    def finish_epilogue(self, p: Array, columns: Array, *extra: Array, form: str) -> Array:
+        """As `product_epilogue`, given the product and the right operand as a matrix."""
+        xp, dtype = self.xp, columns.dtype
         rows = tuple(range(p.ndim - 1))
         second: Array = None
         if form == "bgrad":
-            order = plan((lhs.ndim, rhs.ndim), (), (), contract_lhs, contract_rhs)
-            columns = rhs.transpose(order.rhs)
-            second = xp.sum(self.cast(columns.reshape(prod(columns.shape[:-1]), -1), dtype="float32"), axis=0)
-        elif form in ("dgelu", "dgelu_bgrad"):
-            p = p * self._gelu_slope(more[0])
+            second = xp.sum(self.cast(columns, dtype="float32"), axis=0)
+            return self.cast(p, dtype=dtype), self.cast(second, dtype=dtype)
+        p, x = self.cast(p, dtype="float32"), self.cast(extra[0], dtype="float32")
+        if form in ("dgelu", "dgelu_bgrad"):
+            p = p * self._gelu_slope(x)
             second = xp.sum(p, axis=rows) if form == "dgelu_bgrad" else None
         else:
-            x = p + more[0]
+            x = p + x
             second = x if form == "gelu_aux_bias" else None
             p = x if form == "bias" else x * 0.5 * (1.0 + xp.tanh(_cubic(x)))
         if second is None:

@@ -209,12 +209,7 @@ class Recorder:
             return lambda: function(*inputs, out=outputs[0], **options)
         plain = self.generic(arguments, function, inputs, outputs, options)
         if name == EPILOGUE:
-
-            def with_epilogue() -> None:
-                if not machine.epilogue(options["form"], inputs, outputs, tf32=self.tf32):
-                    plain()
-
-            return with_epilogue
+            return self.epilogue({"form": options["form"]}, inputs, outputs, plain)
         if name == "xp.matmul":
 
             def multiply() -> None:
@@ -225,6 +220,23 @@ class Recorder:
 
             return multiply
         return plain
+
+    def epilogue(
+        self, form: dict[str, str], inputs: Sequence[Array], outputs: Sequence[Array], plain: Callable[[], None]
+    ) -> Callable[[], None]:
+        """A product with an epilogue by cuBLASLt, or by cuBLAS, rounded, and array operations after it."""
+        machine = self.machine
+        finish = self.generic(form, self.kernels.finish_epilogue, (outputs[0], *inputs[1:]), outputs, form)
+
+        def multiply() -> None:
+            if machine.epilogue(form["form"], inputs, outputs, tf32=self.tf32):
+                return
+            if machine.matmul(inputs[0], inputs[1], outputs[0], tf32=self.tf32):
+                finish()
+            else:
+                plain()
+
+        return multiply
 
     def generic(
         self, arguments: Mapping[str, Any], function: Any, inputs: Any, outputs: Any, options: dict[str, Any]

@@ -71,8 +71,13 @@ def test_the_step_is_that_of_numpy_but_for_rounding(
     plain = mind_runtime.compile(whole)
     values = arguments(plain, compute)
     before = RULES.log["epilogues"]
-    found, wanted = compile_on_fake(whole.clone(), options=ON)(*values), plain(*values)
+    made = compile_on_fake(whole.clone(), options=ON)
+    found, wanted = made(*values), plain(*values)
     assert RULES.log["epilogues"] == before + 4
+    captures = RULES.log["captures"]
+    for x, y in zip(found, made(*values), strict=True):
+        assert np.array_equal(x, y)
+    assert RULES.log["captures"] > captures
     tolerance = 2e-3 if compute is None else 0.04
     assert found[0] == pytest.approx(float(wanted[0]), rel=tolerance)
     for i, (x, y) in enumerate(zip(found, wanted, strict=True)):

@@ -17,7 +17,7 @@ from .scope import Scope
 KEPT = 32
 """So many elements of a row at most stay in the registers of a thread, so that they are read and computed once."""
 RESIDENT = 1024
-"""Threads of a kernel with checks that are resident at least: 64 registers each, where ptxas takes 40 and spills the rest."""
+"""Threads that are resident at least where ptxas would take few registers and spill others: 64 registers each."""
 LEAST_SHARE = 4096
 """Elements that a block has at least before it shares a row with others."""
 
