@@ -240,9 +240,10 @@ def _replace(value: SSAValue, fusion: FusionOp, number: int) -> None:
 @dataclass(frozen=True)
 class PtirProductEpiloguesPass(ModulePass):
     """
-    Merge biases, GELU by tanh and their gradients into the products next to them, for libraries that compute them together.
+    Merge biases, GELU by tanh and their gradients into products.
 
-    Results are rounded otherwise: not between a narrow product and its epilogue.
+    For libraries that compute them as they write a product. Results are rounded otherwise: not between a narrow product and
+    its epilogue.
     """
 
     name = "mind-ptir-product-epilogues"
