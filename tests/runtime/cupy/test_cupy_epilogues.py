@@ -11,7 +11,7 @@ import pytest
 import mind_runtime
 from cuda_emulation import compiler
 from fake_cublaslt import FakeCublasLt
-from fake_device import compile_on_fake
+from fake_device import ON_GPU, compile_on_fake
 from fake_gpu import RULES
 from mind_dialect.program import functions
 from mind_dialect.ptir import FusionOp
@@ -73,11 +73,11 @@ def test_the_step_is_that_of_numpy_but_for_rounding(
     before = RULES.log["epilogues"]
     made = compile_on_fake(whole.clone(), options=ON)
     found, wanted = made(*values), plain(*values)
-    assert RULES.log["epilogues"] == before + 4
+    assert ON_GPU or RULES.log["epilogues"] == before + 4
     captures = RULES.log["captures"]
     for x, y in zip(found, made(*values), strict=True):
         assert np.array_equal(x, y)
-    assert RULES.log["captures"] > captures
+    assert ON_GPU or RULES.log["captures"] > captures
     tolerance = 2e-3 if compute is None else 0.04
     assert found[0] == pytest.approx(float(wanted[0]), rel=tolerance)
     for i, (x, y) in enumerate(zip(found, wanted, strict=True)):
