@@ -25,13 +25,14 @@ from xdsl.ir import Block, SSAValue
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
-from peers.gpu_programs import PROGRAMS
+from peers.gpu_programs import OPTIONS, PROGRAMS
 
 from mind_dialect import ptir
 from mind_dialect.ptir.types import read_type
 from mind_lowering.cupy.cuda_cpp.text import NVRTC_OPTIONS, modules
 from mind_lowering.cupy.kernels.call_kernels import call_kernels
 from mind_lowering.cupy.lower import lowered_for_cupy
+from mind_lowering.cupy.options import DEFAULT, CupyOptions
 from mind_lowering.cupy.planning.planner import plan_function
 from mind_lowering.cupy.source import cupy_source
 from mind_lowering.launch.compute_ops import CallOp, KernelOp
@@ -152,10 +153,10 @@ def compiled(source: str, architecture: str) -> dict[str, Usage]:
         nvrtc.destroyProgram(program)
 
 
-def report(title: str, func: Any, donated: Collection[int], architecture: str) -> Report:
+def report(title: str, func: Any, donated: Collection[int], architecture: str, options: CupyOptions = DEFAULT) -> Report:
     """Plan a function and compile its kernels."""
     limits = limits_of(CARDS[architecture][0], architecture, CARDS[architecture][1])
-    made = lowered_for_cupy(func, donated)
+    made = lowered_for_cupy(func, donated, options)
     source, kernels = cupy_source(made.func)
     calls = call_kernels(made.func, source.name, kernels)
     plan = plan_function(made.func, kernels.launches(), donated, calls)
@@ -170,7 +171,7 @@ def report(title: str, func: Any, donated: Collection[int], architecture: str) -
 def moved_bytes(op: Step, kernels: Any) -> int:
     """Return the bytes that an op must read and write: where it takes or updates parts of an operand, only those."""
     if not isinstance(op, KernelOp) or not op.body.blocks:
-        return sum(read_ref(value.type).nbytes for values in op.effects() for value in values)
+        return sum(stored_bytes(value) for values in op.effects() for value in values)
     into = kernels.found[op.symbol].launch.into
     placed = placed_bytes(op.body.block, into)
     if placed is not None:
@@ -189,6 +190,12 @@ def moved_bytes(op: Step, kernels: Any) -> int:
         else:
             moved += size
     return moved
+
+
+def stored_bytes(value: SSAValue) -> int:
+    """Return the size of an address: of elements that are repeated by strides of 0, each once."""
+    layout = read_ref(value.type)
+    return layout.dtype.size * prod(n for n, stride in zip(layout.shape, layout.strides, strict=True) if stride or not n)
 
 
 def placed_bytes(block: Block, into: int | None) -> int | None:
@@ -322,7 +329,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     for name in options.only:
         title, make = PROGRAMS[name]
         print(title, flush=True)
-        reports.append(report(title, *make(options.small), options.architecture))
+        reports.append(report(title, *make(options.small), options.architecture, OPTIONS.get(name, DEFAULT)))
     options.out.write_text(page(reports, options.architecture), encoding="utf-8")
 
 

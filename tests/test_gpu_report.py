@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("optree")
 
+import ptir_forms
 from mind_dialect import ptir
 from mind_dialect.program import functions
 from ptir_forms import program
@@ -83,7 +84,14 @@ def test_bytes_are_those_that_must_move() -> None:
     assert step.bytes == 4 * (5 * 16 + 5 + 5 * 16)
     (step,) = steps_of("f32[64,64] f32[64,64]", lambda x, y: _product(x, y), [])
     assert step.name == "xp.matmul"
+    filled = steps_of("f32[64,64] si32[5,1] f32[5,64]", _updated, [])
+    assert [s.bytes for s in filled if s.name == "copy"] == [4 * (64 * 64 + 1)]
     assert step.bytes == 4 * 3 * 64 * 64
+
+
+def _updated(x: Any, places: Any, updates: Any) -> Any:
+    axes = {"update_window_dims": (1,), "inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0,)}
+    return ptir.AddOp(x, ptir.ScatterAddOp(ptir_forms.like(x, 0.0), places, updates, **axes, index_vector_dim=1))
 
 
 def _product(x: Any, y: Any) -> Any:
@@ -104,6 +112,19 @@ def test_the_page_lists_programs_and_their_longest_steps(tmp_path: Path) -> None
     assert np.sum(shares) <= 100.5
 
 
+@pytest.mark.usefixtures("without_nvrtc")
+def test_the_option_epilogues_moves_fewer_bytes_and_multiplies_as_much() -> None:
+    from peers.gpu_programs import OPTIONS, PROGRAMS
+
+    func, donated = PROGRAMS["gpt2_train_bf16"][1](True)
+    every = (gpu_report.DEFAULT, OPTIONS["gpt2_train_bf16_epilogues"])
+    plain, merged = (gpu_report.report("", func, donated, "90", options) for options in every)
+    products = [[s for s in found.steps if s.name in ("xp.matmul", "k.product_epilogue")] for found in (plain, merged)]
+    assert len(products[0]) == len(products[1])
+    assert sum(s.bytes for s in merged.steps) < sum(s.bytes for s in plain.steps)
+    assert len(merged.steps) <= len(plain.steps), "as many casts of biases as kernels saved, at most"
+
+
 def test_nvrtc_reports_every_kernel() -> None:
     nvrtc = pytest.importorskip("cupy.cuda", reason="no CuPy: kernels are not compiled by NVRTC")
     assert nvrtc is not None
@@ -111,3 +132,26 @@ def test_nvrtc_reports_every_kernel() -> None:
     found = gpu_report.report("", func, [], "90")
     assert set(found.usage) == {step.symbol for step in found.steps}
     assert all(0 < usage.registers <= 255 and usage.spills == 0 for usage in found.usage.values())
+
+
+@pytest.mark.parametrize("architecture", ["80", "90"])
+def test_rows_that_look_up_what_they_read_do_not_spill(architecture: str) -> None:
+    pytest.importorskip("cupy.cuda", reason="no CuPy: kernels are not compiled by NVRTC")
+
+    def body(table: Any, indices: Any) -> Any:
+        x = ptir.TakeOp(table, indices)
+        mean = ptir.MulOp(_sum(x), ptir_forms.like(_sum(x), 1 / 768))
+        rest = ptir.SubOp(x, ptir_forms.spread(mean, x))
+        square = ptir.MulOp(_sum(ptir.MulOp(rest, rest)), ptir_forms.like(mean, 1 / 768))
+        scaled = ptir.MulOp(rest, ptir_forms.spread(ptir.RsqrtOp(square), x))
+        return scaled, mean, square
+
+    (func,) = functions(program("f32[50257,768] si32[8192]", body))
+    found = gpu_report.report("", func, [], architecture)
+    (usage,) = [u for name, u in found.usage.items() if "take" in name]
+    assert usage.spills == 0
+    assert occupancy(usage, 128, architecture) >= 0.5
+
+
+def _sum(x: Any) -> Any:
+    return ptir.ReduceOp(x, kind="sum", axes=(1,), keepdims=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mind_dialect.program import functions, input_names
+from mind_lowering.cupy.options import CupyOptions
 from models import gpt2, resnet34
 from models.optimised import optimised
 from models.training import AdamW, train_step
@@ -49,6 +50,10 @@ PROGRAMS: dict[str, tuple[str, Callable[[bool], Function]]] = {
     "gpt2_prefill": ("GPT-2 small on 1,024 tokens", _prefill),
     "gpt2_train": ("training step of GPT-2 small, 8 times 1,024 tokens", lambda small: training(None, small)),
     "gpt2_train_bf16": ("the same with products in bf16, weights in f32", lambda small: training("bf16", small)),
+    "gpt2_train_epilogues": ("the step in f32 with the option epilogues", lambda small: training(None, small)),
+    "gpt2_train_bf16_epilogues": ("the step in bf16 with the option epilogues", lambda small: training("bf16", small)),
     "resnet34": ("ResNet34, one image", lambda _: _resnet(1)),
     "resnet34_64": ("ResNet34, 64 images", lambda small: _resnet(2 if small else 64)),
 }
+OPTIONS = {name: CupyOptions(epilogues=True) for name in PROGRAMS if name.endswith("_epilogues")}
+"""The options of programs that are compiled with others than the default."""

@@ -56,6 +56,7 @@ CONTRACTIONS: dict[str | None, int] = {
     "attention": 2,
     "attention_gradient": 4,
     "window_extremes_gradient": 0,
+    "product_epilogue": 1,
 }
 """The number of contractions that a fusion of each pattern may hold. A pattern names what the whole body computes."""
 

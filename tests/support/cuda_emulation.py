@@ -1,7 +1,7 @@
 """
 Generated kernels without a GPU: compiled by NVRTC for several architectures, and compiled by g++ and run on the CPU.
 
-On the CPU every array lies between canaries, and a kernel runs three times, with its threads and blocks in different orders:
+On the CPU every array lies between canaries, and a kernel runs once for each order of its threads and blocks:
 results must be the same bits.
 """
 
@@ -28,7 +28,8 @@ from mind_lowering.ptir_kernels.formats import array_dtype
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")
 SUPPORT, HEADER = Path(__file__).parent, "cuda_on_cpu.h"
 FLAGS = ("-std=c++17", "-O1", "-ffp-contract=off", "-fwrapv", "-fPIC", "-Wall", "-Wno-unknown-pragmas", "-Wno-unused")
-ORDERS = (0, 1, 7)
+ORDERS = (0, 1, 7, 2)
+"""Forwards, backwards, shuffled, and warp by warp, which shows where a barrier is missing."""
 _CANARY = 256
 _FOLDER: list[tempfile.TemporaryDirectory[str]] = []
 

@@ -41,9 +41,13 @@ void leave(State state) {
     if (!_setjmp(fiber.place)) _longjmp(block.back, 1);
 }
 
+struct Copy { char* to; const char* from; bool is_there; };
+std::vector<Copy> copies[1024];  // that each thread has not waited for
+
 void threads_of_one_number() {
     for (;;) {
         block.kernel(block.given);
+        if (!copies[block.now].empty()) error = "a copy that nobody waits for";
         leave(DONE);
     }
 }
@@ -72,19 +76,36 @@ unsigned long long mixed(unsigned long long x) {
     return x;
 }
 
-// The threads of one block. `order`: 0 forwards, 1 backwards, else shuffled by that seed.
+bool run_thread(unsigned i) {
+    if (block.fibers[i].state != RUNS) return false;
+    block.now = i;
+    threadIdx.x = i;
+    enter(block.fibers[i]);
+    return true;
+}
+
+// Runs warps one after the other, each as far as it comes without the others; whether any came further.
+bool run_warps(unsigned threads) {
+    bool progress = false;
+    for (unsigned first = 0; first < threads; first += 32)
+        for (bool more = true; more;) {
+            more = false;
+            for (unsigned i = first; i < first + 32; ++i) more |= run_thread(i);
+            release(first, 32, WAITS_WARP);
+            progress |= more;
+        }
+    return progress;
+}
+
+// The threads of one block. `order`: 0 forwards, 1 backwards, 2 warp by warp, else shuffled by that seed.
 void run_block(unsigned threads, unsigned order) {
     for (unsigned i = 0; i < threads; ++i) block.fibers[i].state = RUNS;
     for (unsigned long long iteration = 0;; ++iteration) {
-        bool progress = false;
-        for (unsigned k = 0; k < threads; ++k) {
+        bool progress = order == 2 && run_warps(threads);
+        for (unsigned k = 0; k < threads && order != 2; ++k) {
             unsigned i = order == 1 ? threads - 1 - k : k;
             if (order > 1) i = (k + mixed(iteration * 31 + order)) % threads ^ (mixed(order + iteration) & 31);
-            if (i >= threads || block.fibers[i].state != RUNS) continue;
-            block.now = i;
-            threadIdx.x = i;
-            enter(block.fibers[i]);
-            progress = true;
+            progress |= i < threads && run_thread(i);
         }
         unsigned done = 0, waiting = 0, running = 0;
         for (unsigned i = 0; i < threads; i += 32) release(i, 32, WAITS_WARP);
@@ -104,6 +125,21 @@ void run_block(unsigned threads, unsigned order) {
 
 void wait(State state) { leave(state); }
 
+void copy_ahead(void* to, const void* from, bool is_there) {
+    if ((reinterpret_cast<unsigned long long>(to) | reinterpret_cast<unsigned long long>(from)) & 15)
+        error = "a copy from or to no multiple of 16 bytes";
+    copies[block.now].push_back({static_cast<char*>(to), static_cast<const char*>(from), is_there});
+    memset(to, 0xff, 16);  // NaN of every float
+}
+
+void copies_arrive() {
+    for (const Copy& copy : copies[block.now]) {
+        if (copy.is_there) memcpy(copy.to, copy.from, 16);
+        else memset(copy.to, 0, 16);
+    }
+    copies[block.now].clear();
+}
+
 const char* run(void (*kernel)(void*), void* given, unsigned grid, unsigned threads, unsigned order, Shared shared) {
     std::lock_guard<std::mutex> held(one_at_a_time);
     blockDim = {threads, 1, 1};
@@ -116,6 +152,7 @@ const char* run(void (*kernel)(void*), void* given, unsigned grid, unsigned thre
     block.kernel = kernel;
     block.given = given;
     error = nullptr;
+    for (std::vector<Copy>& left : copies) left.clear();
     for (unsigned b = 0; b < grid && !error; ++b) {
         blockIdx.x = order == 1 ? grid - 1 - b : b;
         if (shared.start) memset(shared.start, 0xa5, shared.stop - shared.start);

@@ -8,7 +8,7 @@
 #define __global__
 #define __device__
 #define __forceinline__ inline
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 #define __shared__ static __attribute__((section("cuda_shared")))
 
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
@@ -37,6 +37,11 @@ extern unsigned long long slots[1024];  // what the threads of a block show each
 extern const char* error;
 
 void wait(State state);
+
+// Asynchronous copies of 16 bytes, of each thread: rubbish in their place until the thread waits for them.
+void copy_ahead(void* to, const void* from, bool is_there);
+void copies_arrive();
+
 const char* run(void (*kernel)(void*), void* given, unsigned grid, unsigned threads, unsigned order, Shared shared);
 
 template <unsigned... i> struct Places {};

@@ -118,7 +118,7 @@ class Batch(FakeDevice):
 
     def functions(self, text: str, names: Sequence[str]) -> Sequence[Callable[..., None]]:
         whole = self.text()
-        every = tuple(re.findall(r"__launch_bounds__\(\d+\) (\w+)\(", whole))
+        every = tuple(re.findall(r"__launch_bounds__\([^)]*\) (\w+)\(", whole))
         found = library(whole, every)
         return [self._function(getattr(found, f"launch_{name}")) for name in names]
 

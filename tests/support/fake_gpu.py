@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 
 from fake_cublas import FakeCublas
+from fake_cublaslt import FakeCublasLt
 from mind_lowering.cupy.products.cublas import Cublas
+from mind_lowering.cupy.products.cublaslt import CublasLt
 from mind_runtime.cupy.gpu import Room
 from mind_runtime.profile import Limits
 
@@ -121,6 +123,12 @@ def awkward(items: Sequence[Any]) -> Callable[[], None]:
     return run
 
 
+class _Room:
+    """The workspace of products."""
+
+    ptr, size = 4096, 1 << 20
+
+
 class FakeMachine:
     """NumPy's memory and functions as those of a GPU."""
 
@@ -132,6 +140,7 @@ class FakeMachine:
         self._blocks: list[weakref.ref[np.ndarray]] = []
         self._given: dict[int, tuple[Any, Any]] = {}
         self._cublas = Cublas(FakeCublas(), None)
+        self._cublaslt = CublasLt(FakeCublasLt())
         self._library = False
 
     def room(self, size: int) -> Room:
@@ -205,6 +214,10 @@ class FakeMachine:
     def matmul(self, a: Any, b: Any, out: Any, *, tf32: bool) -> bool:
         RULES.log["products"] += 1
         return self._cublas.multiply(a, b, out, tf32=tf32)
+
+    def epilogue(self, form: str, operands: Sequence[Any], results: Sequence[Any], *, tf32: bool) -> bool:
+        RULES.log["epilogues"] += 1
+        return self._cublaslt.multiply(form, operands, results, _Room(), 0, tf32=tf32)
 
     def capture(self, items: Sequence[Any]) -> FakeGraph:
         work = awkward(items)

@@ -59,6 +59,7 @@ PASS_ALIASES = {
     "ptir-merge-producers": "mind-ptir-merge-producers",
     "ptir-rematerialize": "mind-ptir-rematerialize",
     "ptir-place-parts": "mind-ptir-place-parts",
+    "ptir-product-epilogues": "mind-ptir-product-epilogues",
     "ptir-optimize": "mind-ptir-optimize",
     "ptir-recognize": "mind-ptir-recognize",
     "ptir-split-parameters": "mind-ptir-split-parameters",

@@ -94,6 +94,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-ptir-merge-producers": _from("mind_passes.fusion.merge_producers", "PtirMergeProducersPass"),
     "mind-ptir-rematerialize": _from("mind_passes.fusion.rematerialize", "PtirRematerializePass"),
     "mind-ptir-place-parts": _from("mind_passes.fusion.place_parts", "PtirPlacePartsPass"),
+    "mind-ptir-product-epilogues": _from("mind_passes.fusion.product_epilogues", "PtirProductEpiloguesPass"),
     "mind-ptir-optimize": _from("mind_lowering.ptir_optimize", "PtirOptimizePass"),
     "mind-ptir-recognize": _from("mind_passes.ptir.recognize", "PtirRecognizePass"),
     "mind-ptir-split-parameters": _from("mind_passes.ptir.split_parameters", "PtirSplitParametersPass"),

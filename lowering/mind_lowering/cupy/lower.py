@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
 
 from mind_dialect.ptir import FusionOp, PtirOp
 from mind_dialect.verify import verify
+from mind_passes.ptir.patterns.product_epilogue import ProductEpilogue, epilogue_of
 
 from ..core_to_ptir import is_core
 from ..numpy import is_lowered
@@ -24,6 +26,8 @@ class _CupyLowering(Lowering):
 
     def step(self, step: IdiomStep) -> None:
         op = step.op
+        if isinstance(op, FusionOp) and (found := epilogue_of(op)) is not None:
+            return self._product(op, found)
         if not isinstance(op, FusionOp) or (schedule := schedule_of(op.body.block)) is None:
             return super().step(step)
         made = op.clone(dict(zip(op.operands, self.of(op.operands), strict=True)))
@@ -31,6 +35,14 @@ class _CupyLowering(Lowering):
             self.overwrites[made] = schedule.into
         self.stand(op.results, self.emit(made).results)
         return None
+
+    def _product(self, op: FusionOp, found: ProductEpilogue) -> None:
+        """A product that the library computes with its epilogue."""
+        outer: dict[SSAValue, SSAValue] = dict(zip(op.body.block.args, self.of(op.operands), strict=True))
+        values = found.product.values()
+        arguments = {"form": found.form, "contract_lhs": values["contract_lhs"], "contract_rhs": values["contract_rhs"]}
+        operands = [found.product.lhs, found.product.rhs, *([] if found.extra is None else [found.extra])]
+        self.stand(op.results, self.call("k.product_epilogue", [outer[v] for v in operands], op.result_types, arguments))
 
 
 def lowered_for_cupy(func: FuncOp, donate: Collection[int] = (), options: CupyOptions = DEFAULT) -> Lowered:

@@ -38,7 +38,8 @@ class LowerToCupyPass(ModulePass):
     """
     Lower functions of Core IR and PTIR to calls over an array namespace, each `ptir.fusion` to one CUDA kernel.
 
-    The functions are optimised and fused first. `fast-reduce=true` lets updates of floats be combined in any order.
+    The functions are optimised and fused first. `fast-reduce=true` lets updates of floats be combined in any order,
+    `epilogues=true` lets cuBLASLt add biases and apply GELU as it writes products.
     `launches=true` lowers them to the `launch` dialect: kernels, calls and copies on assigned memory; E8001 for a dimension
     without a size.
     """
@@ -46,12 +47,13 @@ class LowerToCupyPass(ModulePass):
     name = "mind-lower-to-cupy"
 
     fast_reduce: bool = False
+    epilogues: bool = False
     launches: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         xp.register(ctx)
         register(ctx)
-        options = CupyOptions(fast_reduce=self.fast_reduce)
+        options = CupyOptions(fast_reduce=self.fast_reduce, epilogues=self.epilogues)
         made = [(func, lowered_for_cupy(func, options=options).func) for func in functions(op) if is_ours(func)]
         for func, new in made:
             forget_origins(new)

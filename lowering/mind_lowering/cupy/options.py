@@ -26,6 +26,8 @@ class CupyOptions:
     """Sums of floats may be added up in any order, and so differ in the last digits from run to run."""
     tf32: bool = False
     """Products of f32 may round their operands to 10 bits, for tensor cores."""
+    epilogues: bool = False
+    """Biases, GELU by tanh and their gradients may be computed by cuBLASLt with the products next to them, in f32."""
     graph: bool = True
     """True if sections that can be captured become CUDA graphs."""
 

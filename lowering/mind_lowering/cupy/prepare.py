@@ -23,11 +23,13 @@ from mind_passes.fusion.merge_producers import merge_producers
 from mind_passes.fusion.merge_rows import merge_rows
 from mind_passes.fusion.move_casts import move_casts
 from mind_passes.fusion.place_parts import place_parts
+from mind_passes.fusion.product_epilogues import merge_epilogues
 from mind_passes.fusion.rematerialize import rematerialize
 from mind_passes.fusion.split import split_products
 from mind_passes.fusion.wrap import is_pointwise_or_reduction, wrap_ops
 from mind_passes.ptir.failing import forget_origins, mark_failing, unmark
 from mind_passes.ptir.patterns import PATTERNS
+from mind_passes.ptir.patterns.product_epilogue import epilogue_of
 from mind_passes.ptir.recognize import recognize
 from mind_passes.ptir.recompute import recompute_attention
 from mind_passes.staged import Stage, StagedPass
@@ -69,6 +71,7 @@ def fusion_stages(options: CupyOptions = DEFAULT) -> list[Stage]:
         Stage("mind-ptir-absorb-views", lambda module: absorb_views(module, is_kernel)),
         Stage("mind-ptir-recognize", _recognize_rest),
         Stage("mind-ptir-absorb-views", lambda module: absorb_result_views(module, is_kernel, _is_attention)),
+        *([Stage("mind-ptir-product-epilogues", merge_epilogues)] if options.epilogues else []),
         Stage("mind-ptir-fuse", fuse),
         Stage("mind-ptir-split-products", lambda module: split_products(module, is_kernel)),
         *([Stage("mind-mark-any-order", free_order)] if options.fast_reduce else []),
@@ -106,8 +109,8 @@ def _recognize_rest(module: ModuleOp) -> None:
 
 
 def is_kernel(op: FusionOp) -> bool:
-    """Return whether a fusion is one kernel."""
-    return schedule_of(op.body.block) is not None
+    """Return whether a fusion is one kernel, of ours or of a library of products."""
+    return schedule_of(op.body.block) is not None or epilogue_of(op) is not None
 
 
 def _is_parallel(op: FusionOp) -> bool:
@@ -131,16 +134,18 @@ class FuseForCupyPass(StagedPass):
     """
     Optimise and fuse the functions of a module for CuPy, as `lower-to-cupy` does before it lowers them.
 
-    Each `ptir.fusion` is one CUDA kernel then. `fast-reduce=true` lets updates of floats be combined in any order.
+    Each `ptir.fusion` is one CUDA kernel then. `fast-reduce=true` lets updates of floats be combined in any order. With
+    `epilogues=true` products with a bias or GELU are fusions too, which cuBLASLt computes.
     """
 
     name = "mind-fuse-for-cupy"
 
     fast_reduce: bool = False
+    epilogues: bool = False
 
     def stages(self) -> Sequence[Stage]:
         return [
             Stage("mind-convert-to-ptir", lambda module: own_functions(module, "cupy")),
-            *fusion_stages(CupyOptions(fast_reduce=self.fast_reduce)),
+            *fusion_stages(CupyOptions(fast_reduce=self.fast_reduce, epilogues=self.epilogues)),
             Stage("mind-forget-origins", forget_origins),
         ]

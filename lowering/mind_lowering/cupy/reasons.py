@@ -12,6 +12,7 @@ from mind_dialect.dominance import walk
 from mind_dialect.ptir import FUSIBLE, TARGETED, FusionOp, PtirOp
 from mind_passes.fusion.absorb_views import STRIDED
 from mind_passes.ptir.patterns.matching import fusion
+from mind_passes.ptir.patterns.product_epilogue import epilogue_of
 from mind_passes.ptir.recompute import KEPT
 
 from ..numpy import is_lowered
@@ -54,6 +55,8 @@ def reasons(func: FuncOp, options: CupyOptions = DEFAULT) -> list[str]:
     for op in walk(prepared(func, options)):
         again += isinstance(op, FusionOp) and len(op.results) > 1 and is_attention(op.body.block)
         held = isinstance(op.parent_op(), FusionOp)
+        if isinstance(op, FusionOp) and (merged := epilogue_of(op)) is not None:
+            found[f"dot_general with {merged.form}: cuBLASLt"] += 1
         if isinstance(op, PtirOp) and not held and not isinstance(op, (FusionOp, *_FREE, *_FLOW)) and not is_staged(op):
             found[f"{op.OPCODE}: {reason(op)}"] += 1
     calls = [f"call of {line}" if count == 1 else f"{count} calls of {line}" for line, count in found.items()]

@@ -127,17 +127,18 @@ class CupyTarget(Target):
     """
     Print Python over CuPy with its kernels in CUDA C++.
 
-    `fast-reduce` lets sums of floats be added in any order, `tf32` lets products of f32 round their operands, `graph=off`
-    captures no CUDA graphs. Each is on or off.
+    `fast-reduce` lets sums of floats be added in any order, `tf32` lets products of f32 round their operands, `epilogues` lets
+    cuBLASLt add biases and apply GELU, `graph=off` captures no CUDA graphs. Each is on or off.
     """
 
     name = "mind-cupy"
 
     fast_reduce: bool | str | None = False
     tf32: bool | str | None = False
+    epilogues: bool | str | None = False
     graph: bool | str | None = True
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        words = {"fast-reduce": self.fast_reduce, "tf32": self.tf32, "graph": self.graph}
+        words = {"fast-reduce": self.fast_reduce, "tf32": self.tf32, "epilogues": self.epilogues, "graph": self.graph}
         options = CupyOptions.of({word: True if value is None else value for word, value in words.items()})
         output.write(print_module(module, options))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .elementwise import Elementwise
+from .epilogues import Epilogues
 from .fourier import Fourier
 from .quantized import Quantized
 from .random import Random
@@ -11,7 +12,7 @@ from .window import Windows
 from .windows_at import WindowsAt
 
 
-class PtirKernels(Elementwise, Windows, WindowsAt, Fourier, Sorting, Random, Quantized):
+class PtirKernels(Elementwise, Epilogues, Windows, WindowsAt, Fourier, Sorting, Random, Quantized):
     """
     The kernels over the array namespace `xp`, NumPy or one that does as it does.
 

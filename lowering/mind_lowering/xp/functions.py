@@ -29,7 +29,18 @@ _KERNELS = (
     *("window_arg", "gather_windows", "scatter_windows", "fft"),
     *("take", "gather", "scatter_add", "scatter_reduce", "dynamic_update_slice", "layer_norm", "reduce_window"),
     *("extract_patches", "rng_uniform", "rng_normal", "top_k", "segment_reduce", "quantize", "dequantize", "requantize"),
-    *("cumulative_sum", "cumulative", "sort", "convolution", "ragged_dot", "copy", "empty", "custom_call", "keep_positive"),
+    *(
+        "cumulative_sum",
+        "cumulative",
+        "sort",
+        "convolution",
+        "ragged_dot",
+        "product_epilogue",
+        "copy",
+        "empty",
+        "custom_call",
+        "keep_positive",
+    ),
 )
 _UPDATES = ("dynamic_update_slice", "scatter_add", "scatter_reduce", "scatter_windows")
 _INTO = tuple(f"{name}_into" for name in _UPDATES)
@@ -63,7 +74,7 @@ ROW_MAJOR_RESULTS = frozenset(
     {
         *("k.dot_general", "k.pad", "k.copy", "k.empty", "k.convolution", "k.extract_patches", "k.take"),
         *("k.rng_uniform", "k.rng_normal", "k.custom_call", "k.scatter_add", "k.scatter_reduce", "k.dynamic_update_slice"),
-        *("k.window_arg", "k.gather_windows", "k.scatter_windows", "k.fft", "k.ragged_dot"),
+        *("k.window_arg", "k.gather_windows", "k.scatter_windows", "k.fft", "k.ragged_dot", "k.product_epilogue"),
     }
 )
 """

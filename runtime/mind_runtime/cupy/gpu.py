@@ -16,7 +16,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mind_lowering.cupy.products import cublaslt
 from mind_lowering.cupy.products.cublas import WORKSPACE_BYTES, Cublas, find_library
+from mind_lowering.cupy.products.cublaslt import CublasLt
 
 from ..collector import collector_paused
 from ..spans import Limits
@@ -97,6 +99,10 @@ class Machine(Protocol):
         """Enqueue products of matrices; False for what the library for it cannot do."""
         ...
 
+    def epilogue(self, form: str, operands: Sequence[Array], results: Sequence[Array], *, tf32: bool) -> bool:
+        """Enqueue a product of matrices with an epilogue; False for what the library for it cannot do."""
+        ...
+
     def capture(self, items: Sequence[Item]) -> Graph:
         """The graph of what steps enqueue, none of which runs; lanes may run side by side."""
         ...
@@ -167,14 +173,22 @@ class Gpu:
         return array.get()
 
     def matmul(self, a: Array, b: Array, out: Array, *, tf32: bool) -> bool:
+        with _products:
+            cublas = _cublas(self.device)
+            cublas.workspace = self._room_of_products()  # of this program, as its graphs may run alongside those of others
+            cublas.use(int(self.cupy.cuda.get_current_stream().ptr))
+            return cublas.multiply(a, b, out, tf32=tf32)
+
+    def epilogue(self, form: str, operands: Sequence[Array], results: Sequence[Array], *, tf32: bool) -> bool:
+        stream, workspace = int(self.cupy.cuda.get_current_stream().ptr), self._room_of_products()
+        with _products:
+            return _cublaslt(self.device).multiply(form, operands, results, workspace, stream, tf32=tf32)
+
+    def _room_of_products(self) -> _Workspace:
         if self._workspace is None:
             memory = self.cupy.cuda.alloc(WORKSPACE_BYTES)
             self._workspace = _Workspace(memory, int(memory.ptr), WORKSPACE_BYTES)
-        with _products:
-            cublas = _cublas(self.device)
-            cublas.workspace = self._workspace  # of this program, as its graphs may run alongside those of others
-            cublas.use(int(self.cupy.cuda.get_current_stream().ptr))
-            return cublas.multiply(a, b, out, tf32=tf32)
+        return self._workspace
 
     def capture(self, items: Sequence[Item]) -> Graph:
         stream = self._stream
@@ -257,6 +271,11 @@ _products = threading.Lock()
 def _cublas(device: int) -> Cublas:
     """The handle for a GPU, made once: that takes long."""
     return Cublas(find_library(), None)
+
+
+@lru_cache(maxsize=16)
+def _cublaslt(device: int) -> CublasLt:
+    return CublasLt(cublaslt.find_library())
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 from mind_dialect.errors import error
 from mind_dialect.locations import shown_location
 from mind_dialect.ptir import ConvolutionOp, DotGeneralOp
+from mind_lowering.cupy.planning.planned_products import EPILOGUE
 from mind_lowering.launch.compute_ops import CallOp, KernelOp
 from mind_lowering.launch.ref import read_ref
 
@@ -20,7 +21,7 @@ from .tape import Work
 def flops_of(work: Work) -> int:
     """The operations of the products and convolutions in a step; what goes element by element is not counted."""
     step = work.step
-    if isinstance(step, CallOp) and step.function == "xp.matmul":
+    if isinstance(step, CallOp) and step.function in ("xp.matmul", EPILOGUE):
         return 2 * read_ref(step.writes[0].type).count * read_ref(step.reads[0].type).shape[-1]
     found = 0
     for op in step.body.block.ops if isinstance(step, KernelOp) and step.body.blocks else ():

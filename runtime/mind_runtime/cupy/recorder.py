@@ -13,6 +13,7 @@ from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import PtirDType
 from mind_lowering.cupy.launching import CupyKernels, LaunchedKernel
 from mind_lowering.cupy.planning.device import MOST_UNROLLED, all_device, enqueued, is_device
+from mind_lowering.cupy.planning.planned_products import EPILOGUE
 from mind_lowering.launch.compute_ops import CallOp, KernelOp
 from mind_lowering.launch.control_ops import AtOp, ConditionOp, ForOp, IfOp, WhileOp
 from mind_lowering.launch.memory_ops import AllocOp, CopyOp, Space, ViewOp
@@ -207,6 +208,8 @@ class Recorder:
         if name in IN_PLACE:
             return lambda: function(*inputs, out=outputs[0], **options)
         plain = self.generic(arguments, function, inputs, outputs, options)
+        if name == EPILOGUE:
+            return self.epilogue({"form": options["form"]}, inputs, outputs, plain)
         if name == "xp.matmul":
 
             def multiply() -> None:
@@ -217,6 +220,23 @@ class Recorder:
 
             return multiply
         return plain
+
+    def epilogue(
+        self, form: dict[str, str], inputs: Sequence[Array], outputs: Sequence[Array], plain: Callable[[], None]
+    ) -> Callable[[], None]:
+        """A product with an epilogue by cuBLASLt, or by cuBLAS, rounded, and array operations after it."""
+        machine = self.machine
+        finish = self.generic(form, self.kernels.finish_epilogue, (outputs[0], *inputs[1:]), outputs, form)
+
+        def multiply() -> None:
+            if machine.epilogue(form["form"], inputs, outputs, tf32=self.tf32):
+                return
+            if machine.matmul(inputs[0], inputs[1], outputs[0], tf32=self.tf32):
+                finish()
+            else:
+                plain()
+
+        return multiply
 
     def generic(
         self, arguments: Mapping[str, Any], function: Any, inputs: Any, outputs: Any, options: dict[str, Any]

@@ -191,17 +191,6 @@ MIND void attend_one(
     }
 }
 
-// Eight neighbours of a row of f16 or bf16, at once where they lie so; zeros for a row that is not there.
-template <class S, class I> MIND Pack<ui16, 8> eight(Matrix<S, I> m, I row, I rows, I column) {
-    Pack<ui16, 8> pack = {};
-    if (row >= rows) return pack;
-    if (m.column == 1 && m.row % 8 == 0 && (reinterpret_cast<ui64>(m.at) & 15) == 0)
-        return *reinterpret_cast<const Pack<ui16, 8>*>(m.at + row * m.row + column);
-#pragma unroll
-    for (int j = 0; j < 8; ++j) pack.at[j] = m.get(row, column + j).bits;
-    return pack;
-}
-
 // The rows of a 16 by 16 operand of a product by a warp that a lane has, for all columns: rows `row` and 8 below it.
 template <int steps, class S, class I> MIND void operand(ui32 (&a)[steps][4], Matrix<S, I> m, I row, I end) {
     const int t = threadIdx.x % 4;
@@ -214,43 +203,40 @@ template <int steps, class S, class I> MIND void operand(ui32 (&a)[steps][4], Ma
         }
 }
 
-// As `attend`, of f16 or bf16 on tensor cores: 4 warps with 16 rows each. Weights are rounded before they meet the values.
+// As `attend`, of f16 or bf16 on tensor cores: 4 warps with 16 rows each. Weights are rounded before they meet the values. A tile
+// of keys is copied while the one before is multiplied, but for tiles beyond `seen`, which hardly ever are looked at.
 template <int rows, int keys, int depth, int width, int wide, class S, class O, class I, class Score, class End>
 MIND void attend_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, I pitch, I first, float hidden,
                         float* greatests, float* shares, Score score, End end) {
-    constexpr int steps = depth / 16, tiles = wide / 8, columns = width / 8;
-    alignas(16) __shared__ ui16 ks[wide][depth + 8], vs[width][wide + 8];
+    constexpr int steps = depth / 16, tiles = wide / 8, columns = width / 8, of_k = wide * (depth + 8), of_v = wide * (width + 8);
+    alignas(16) __shared__ ui16 ks[2 * of_k], vs[2 * of_v];
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     const I top = first + threadIdx.x / 32 * 16 + g;  // and 8 below
     ui32 a[steps][4];
     operand(a, q, top, I(rows));
     float greatest[2] = {nothing<float>(), nothing<float>()}, total[2] = {0.0f, 0.0f}, o[columns][4] = {};
     const I seen = end(first + 64 < rows ? first + 63 : I(rows) - 1);
-    for (I key = 0; key < keys; key += wide) {
+    bool is_copied = false;
+    int now = 0;
+    __syncthreads();
+    for (I key = 0; key < keys; key += wide, now ^= 1) {
         if (key >= seen) {
             const bool more = (top < rows && !(greatest[0] > hidden / 2)) || (top + 8 < rows && !(greatest[1] > hidden / 2));
             if (!all<Max, 128>(int(more), 0)) break;
         }
-        __syncthreads();
-        for (int e = threadIdx.x; e < wide * (depth / 8); e += 128) {
-            const Pack<ui16, 8> pack = eight(k, key + e / (depth / 8), I(keys), I(e % (depth / 8) * 8));
-            *reinterpret_cast<Pack<ui16, 8>*>(&ks[e / (depth / 8)][e % (depth / 8) * 8]) = pack;
+        if (!is_copied) {
+            rows_ahead<128, wide, depth>(ks + now * of_k, k, key, I(keys));
+            rows_ahead<128, wide, width>(vs + now * of_v, v, key, I(keys));
         }
-        for (int e = threadIdx.x; e < wide * (width / 8); e += 128) {  // neighbours write to one row: its banks are others
-            const Pack<ui16, 8> pack = eight(v, key + e % wide, I(keys), I(e / wide * 8));
-#pragma unroll
-            for (int j = 0; j < 8; ++j) vs[e / wide * 8 + j][e % wide] = pack.at[j];
+        copies_arrive();
+        __syncthreads();  // and everyone is done with the tile before, whose place the next one takes
+        is_copied = key + wide < seen && key + wide < keys;
+        if (is_copied) {
+            rows_ahead<128, wide, depth>(ks + (now ^ 1) * of_k, k, I(key + wide), I(keys));
+            rows_ahead<128, wide, width>(vs + (now ^ 1) * of_v, v, I(key + wide), I(keys));
         }
-        __syncthreads();
         float s[tiles][4] = {};
-#pragma unroll
-        for (int n = 0; n < tiles; ++n)
-#pragma unroll
-            for (int i = 0; i < steps; ++i) {
-                const ui16* at = &ks[8 * n + g][16 * i + 2 * t];
-                const ui32 b[2] = {pair(at), pair(at + 8)};
-                multiply<S>(s[n], a[i], b);
-            }
+        dots_narrow<S, depth + 8>(s, a, ks + now * of_k);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const I r = top + 8 * half < rows ? top + 8 * half : I(rows) - 1;
@@ -275,17 +261,7 @@ MIND void attend_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, 
 #pragma unroll
             for (int n = 0; n < columns; ++n) o[n][2 * half] *= kept, o[n][2 * half + 1] *= kept;
         }
-#pragma unroll
-        for (int i = 0; i < tiles / 2; ++i) {
-            const ui32 p[4] = {packed<S>(s[2 * i][0], s[2 * i][1]), packed<S>(s[2 * i][2], s[2 * i][3]),
-                               packed<S>(s[2 * i + 1][0], s[2 * i + 1][1]), packed<S>(s[2 * i + 1][2], s[2 * i + 1][3])};
-#pragma unroll
-            for (int n = 0; n < columns; ++n) {
-                const ui16* at = &vs[8 * n + g][16 * i + 2 * t];
-                const ui32 b[2] = {pair(at), pair(at + 8)};
-                multiply<S>(o[n], p, b);
-            }
-        }
+        gather_narrow<S, width + 8>(o, s, vs + now * of_v);
     }
 #pragma unroll
     for (int half = 0; half < 2; ++half) {

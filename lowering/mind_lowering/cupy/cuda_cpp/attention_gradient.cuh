@@ -115,46 +115,6 @@ MIND void attend_queries(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<
     put<depth>(dq, pitch, first, I(rows), o, finish);
 }
 
-// `count` rows of f16 or bf16 by rows and, if wanted, by columns.
-template <int count, int width, bool rows, bool columns, class S, class I>
-MIND void fetch_narrow(ui16* by_rows, ui16* by_columns, Matrix<S, I> m, I first, I end) {
-    for (int e = threadIdx.x; e < count * (width / 8); e += 128) {  // neighbours have one column: they write to one row of columns
-        const int r = e % count, d = e / count * 8;
-        const Pack<ui16, 8> pack = eight(m, first + r, end, I(d));
-        if constexpr (rows) *reinterpret_cast<Pack<ui16, 8>*>(by_rows + r * (width + 8) + d) = pack;
-        if constexpr (columns) {
-#pragma unroll
-            for (int j = 0; j < 8; ++j) by_columns[(d + j) * (count + 8) + r] = pack.at[j];
-        }
-    }
-}
-// Products of a lane's rows and the rows of a tile.
-template <class S, int steps, int tiles> MIND void dots_narrow(float (&s)[tiles][4], ui32 (&a)[steps][4], const ui16* b) {
-    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-#pragma unroll
-    for (int n = 0; n < tiles; ++n)
-#pragma unroll
-        for (int i = 0; i < steps; ++i) {
-            const ui16* at = b + (8 * n + g) * (16 * steps + 8) + 16 * i + 2 * t;
-            const ui32 pairs[2] = {pair(at), pair(at + 8)};
-            multiply<S>(s[n], a[i], pairs);
-        }
-}
-// Sums over the rows of a tile, by columns, weighed by what `dots_narrow` gives; weights are rounded before.
-template <class S, int tiles, int columns> MIND void gather_narrow(float (&o)[columns][4], float (&w)[tiles][4], const ui16* b) {
-    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-#pragma unroll
-    for (int i = 0; i < tiles / 2; ++i) {
-        const ui32 a[4] = {packed<S>(w[2 * i][0], w[2 * i][1]), packed<S>(w[2 * i][2], w[2 * i][3]),
-                           packed<S>(w[2 * i + 1][0], w[2 * i + 1][1]), packed<S>(w[2 * i + 1][2], w[2 * i + 1][3])};
-#pragma unroll
-        for (int n = 0; n < columns; ++n) {
-            const ui16* at = b + (8 * n + g) * (8 * tiles + 8) + 16 * i + 2 * t;
-            const ui32 pairs[2] = {pair(at), pair(at + 8)};
-            multiply<S>(o[n], a, pairs);
-        }
-    }
-}
 template <int columns, class O, class I, class Finish> MIND void put_narrow(O* out, I pitch, I row, I end, float (&o)[columns][4], Finish finish) {
     const int t = threadIdx.x % 4;
 #pragma unroll
@@ -171,9 +131,8 @@ template <int rows, int keys, int depth, int width, int tall, bool of_k, bool of
           class Greatest, class FinishK, class FinishV>
 MIND void attend_keys_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<S, I> g, K* dk, I k_pitch, V* dv, I v_pitch, I first,
                              I start, float hidden, Weigh weigh, Greatest greatest, FinishK finish_k, FinishV finish_v) {
-    constexpr int tiles = tall / 8;
-    alignas(16) __shared__ ui16 qs[tall * (depth + 8)], qt[of_k ? depth * (tall + 8) : 1], gs[of_k ? tall * (width + 8) : 1],
-        gt[of_v ? width * (tall + 8) : 1];
+    constexpr int tiles = tall / 8, of_q = tall * (depth + 8), of_g = tall * (width + 8);
+    alignas(16) __shared__ ui16 qs[2 * of_q], gs[2 * of_g];
     const int lane = threadIdx.x % 32, t = lane % 4;
     const I key = first + threadIdx.x / 32 * 16 + lane / 4;  // and 8 below
     ui32 a[depth / 16][4], b[width / 16][4];
@@ -181,14 +140,21 @@ MIND void attend_keys_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Mat
     if constexpr (of_k) operand(b, v, key, I(keys));
     float ok[depth / 8][4] = {}, ov[width / 8][4] = {};
     if (start > 0 && looks_at_all<128>(I(0), start < rows ? start : I(rows), hidden, greatest)) start = 0;
-    for (I top = start / tall * tall; top < rows; top += tall) {
-        __syncthreads();
-        fetch_narrow<tall, depth, true, of_k>(qs, qt, q, top, I(rows));
-        fetch_narrow<tall, width, of_k, of_v>(gs, gt, g, top, I(rows));
-        __syncthreads();
+    start = start / tall * tall;
+    __syncthreads();
+    rows_ahead<128, tall, depth>(qs, q, start, I(rows));
+    rows_ahead<128, tall, width>(gs, g, start, I(rows));
+    int now = 0;
+    for (I top = start; top < rows; top += tall, now ^= 1) {
+        copies_arrive();
+        __syncthreads();  // and everyone is done with the tile before, whose place the next one takes
+        if (top + tall < rows) {
+            rows_ahead<128, tall, depth>(qs + (now ^ 1) * of_q, q, I(top + tall), I(rows));
+            rows_ahead<128, tall, width>(gs + (now ^ 1) * of_g, g, I(top + tall), I(rows));
+        }
         float s[tiles][4] = {}, d[tiles][4] = {};
-        dots_narrow<S>(s, a, qs);
-        if constexpr (of_k) dots_narrow<S>(d, b, gs);
+        dots_narrow<S, depth + 8>(s, a, qs + now * of_q);
+        if constexpr (of_k) dots_narrow<S, width + 8>(d, b, gs + now * of_g);
 #pragma unroll
         for (int e = 0; e < 4 * tiles; ++e) {
             const I r = top + 8 * (e / 4) + 2 * t + e % 2, c = key + e % 4 / 2 * 8;
@@ -197,9 +163,10 @@ MIND void attend_keys_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Mat
             s[e / 4][e % 4] = weight;
             d[e / 4][e % 4] = adjoint;
         }
-        if constexpr (of_v) gather_narrow<S>(ov, s, gt);
-        if constexpr (of_k) gather_narrow<S>(ok, d, qt);
+        if constexpr (of_v) gather_narrow<S, width + 8>(ov, s, gs + now * of_g);
+        if constexpr (of_k) gather_narrow<S, depth + 8>(ok, d, qs + now * of_q);
     }
+    copies_arrive();  // those for rows beyond the last, if there was none
     if constexpr (of_v) put_narrow(dv, v_pitch, key, I(keys), ov, finish_v);
     if constexpr (of_k) put_narrow(dk, k_pitch, key, I(keys), ok, finish_k);
 }
@@ -208,8 +175,8 @@ MIND void attend_keys_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Mat
 template <int rows, int keys, int depth, int width, int wide, class S, class O, class I, class Weigh, class Greatest, class Finish>
 MIND void attend_queries_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, Matrix<S, I> g, O* dq, I pitch, I first, I end,
                                 float hidden, Weigh weigh, Greatest greatest, Finish finish) {
-    constexpr int tiles = wide / 8;
-    alignas(16) __shared__ ui16 ks[wide * (depth + 8)], kt[depth * (wide + 8)], vs[wide * (width + 8)];
+    constexpr int tiles = wide / 8, of_k = wide * (depth + 8), of_v = wide * (width + 8);
+    alignas(16) __shared__ ui16 ks[2 * of_k], vs[2 * of_v];
     const int lane = threadIdx.x % 32, t = lane % 4;
     const I row = first + threadIdx.x / 32 * 16 + lane / 4;  // and 8 below
     ui32 a[depth / 16][4], b[width / 16][4];
@@ -217,14 +184,20 @@ MIND void attend_queries_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, 
     operand(b, g, row, I(rows));
     float o[depth / 8][4] = {};
     if (end < keys && looks_at_all<128>(first, first + 64 < rows ? first + 64 : I(rows), hidden, greatest)) end = keys;
-    for (I key = 0; key < end; key += wide) {
-        __syncthreads();
-        fetch_narrow<wide, depth, true, true>(ks, kt, k, key, I(keys));
-        fetch_narrow<wide, width, true, false>(vs, static_cast<ui16*>(nullptr), v, key, I(keys));
-        __syncthreads();
+    __syncthreads();
+    rows_ahead<128, wide, depth>(ks, k, I(0), I(keys));
+    rows_ahead<128, wide, width>(vs, v, I(0), I(keys));
+    int now = 0;
+    for (I key = 0; key < end; key += wide, now ^= 1) {
+        copies_arrive();
+        __syncthreads();  // and everyone is done with the tile before, whose place the next one takes
+        if (key + wide < end) {
+            rows_ahead<128, wide, depth>(ks + (now ^ 1) * of_k, k, I(key + wide), I(keys));
+            rows_ahead<128, wide, width>(vs + (now ^ 1) * of_v, v, I(key + wide), I(keys));
+        }
         float s[tiles][4] = {}, d[tiles][4] = {};
-        dots_narrow<S>(s, a, ks);
-        dots_narrow<S>(d, b, vs);
+        dots_narrow<S, depth + 8>(s, a, ks + now * of_k);
+        dots_narrow<S, width + 8>(d, b, vs + now * of_v);
 #pragma unroll
         for (int e = 0; e < 4 * tiles; ++e) {
             const I r = row + e % 4 / 2 * 8, c = key + 8 * (e / 4) + 2 * t + e % 2;
@@ -232,8 +205,9 @@ MIND void attend_queries_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, 
             if (r < rows && c < keys) weigh(s[e / 4][e % 4], d[e / 4][e % 4], r, c, weight, adjoint);
             d[e / 4][e % 4] = adjoint;
         }
-        gather_narrow<S>(o, d, kt);
+        gather_narrow<S, depth + 8>(o, d, ks + now * of_k);
     }
+    copies_arrive();  // those of the first keys, if none is looked at
     put_narrow(dq, pitch, row, I(rows), o, finish);
 }
 

@@ -17,6 +17,10 @@ template <class S> MIND float part(ui32 pair, int which) { return Stored<S>::loa
 
 template <class S> MIND void multiply(float (&d)[4], const ui32 (&a)[4], const ui32 (&b)[2]);
 
+// Four 8 by 8 matrices of shared memory: lane l has the address of row l % 8 of matrix l / 8, which begins at a multiple of 16
+// bytes. A lane gets columns 2t and 2t + 1 of row g of each; `by_columns` rows 2t and 2t + 1 of column g.
+template <bool by_columns> MIND void load_four(ui32 (&r)[4], const ui16* at);
+
 #ifdef __CUDACC__
 template <> MIND void multiply<f16>(float (&d)[4], const ui32 (&a)[4], const ui32 (&b)[2]) {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
@@ -28,7 +32,28 @@ template <> MIND void multiply<bf16>(float (&d)[4], const ui32 (&a)[4], const ui
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+template <> MIND void load_four<false>(ui32 (&r)[4], const ui16* at) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(ui32(__cvta_generic_to_shared(at))) : "memory");
+}
+template <> MIND void load_four<true>(ui32 (&r)[4], const ui16* at) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(ui32(__cvta_generic_to_shared(at))) : "memory");
+}
 #else
+template <bool by_columns> MIND void load_four(ui32 (&r)[4], const ui16* at) {
+    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    if (reinterpret_cast<ui64>(at) & 15) on_cpu::error = "a row of a matrix at no multiple of 16 bytes";
+    for (int e = 0; e < 4; ++e) {
+        if constexpr (by_columns) {
+            const ui16 *low = __shfl_sync(0xffffffffu, at, 8 * e + 2 * t), *high = __shfl_sync(0xffffffffu, at, 8 * e + 2 * t + 1);
+            r[e] = ui32(low[g]) | ui32(high[g]) << 16;
+        } else {
+            const ui16* row = __shfl_sync(0xffffffffu, at, 8 * e + g);
+            r[e] = ui32(row[2 * t]) | ui32(row[2 * t + 1]) << 16;
+        }
+    }
+}
 template <class S> MIND void multiply(float (&d)[4], const ui32 (&a)[4], const ui32 (&b)[2]) {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     for (int from = 0; from < 4; ++from) {
@@ -42,5 +67,37 @@ template <class S> MIND void multiply(float (&d)[4], const ui32 (&a)[4], const u
     }
 }
 #endif
+
+// Products of 16 rows that a lane has a part of, with rows of a tile that are `pitch` apart: two columns of results at a time.
+template <class S, int pitch, int steps, int tiles> MIND void dots_narrow(float (&s)[tiles][4], const ui32 (&a)[steps][4], const ui16* b) {
+    const int lane = threadIdx.x % 32;
+    const ui16* at = b + (lane / 16 * 8 + lane % 8) * pitch + lane / 8 % 2 * 8;
+#pragma unroll
+    for (int n = 0; n < tiles; n += 2)
+#pragma unroll
+        for (int i = 0; i < steps; ++i) {
+            ui32 r[4];
+            load_four<false>(r, at + 8 * n * pitch + 16 * i);
+            multiply<S>(s[n], a[i], {r[0], r[1]});
+            multiply<S>(s[n + 1], a[i], {r[2], r[3]});
+        }
+}
+// Sums over the rows of a tile, weighed by what `dots_narrow` gives; weights are rounded before. Behind each row is room for 8 elements.
+template <class S, int pitch, int tiles, int columns> MIND void gather_narrow(float (&o)[columns][4], const float (&w)[tiles][4], const ui16* b) {
+    const int lane = threadIdx.x % 32;
+    const ui16* at = b + (lane / 8 % 2 * 8 + lane % 8) * pitch + lane / 16 * 8;
+#pragma unroll
+    for (int i = 0; i < tiles / 2; ++i) {
+        const ui32 a[4] = {packed<S>(w[2 * i][0], w[2 * i][1]), packed<S>(w[2 * i][2], w[2 * i][3]),
+                           packed<S>(w[2 * i + 1][0], w[2 * i + 1][1]), packed<S>(w[2 * i + 1][2], w[2 * i + 1][3])};
+#pragma unroll
+        for (int n = 0; n < columns; n += 2) {
+            ui32 r[4];
+            load_four<true>(r, at + 16 * i * pitch + 8 * n);
+            multiply<S>(o[n], a, {r[0], r[1]});
+            if (n + 1 < columns) multiply<S>(o[n + 1], a, {r[2], r[3]});
+        }
+    }
+}
 
 }  // namespace mind

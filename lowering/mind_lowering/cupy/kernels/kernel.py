@@ -91,13 +91,18 @@ class KernelWriter:
         outputs = tuple(TensorSpec(*spec(v)) for v in self.body.results)
         return Launch(outputs, grid, block, scratch, counters, into, tuple(site for _, site in self.body.sites))
 
-    def kernel(self, lines: Sequence[str], launch: Launch, names: Sequence[str] = ()) -> CudaKernel:
-        """The whole kernel, given the statements of its body; it is called after its ops, unless other `names` are given."""
+    def kernel(self, lines: Sequence[str], launch: Launch, names: Sequence[str] = (), threads: int = 0) -> CudaKernel:
+        """
+        The whole kernel, given the statements of its body; it is called after its ops, unless other `names` are given.
+
+        `threads` are resident at once at least, which bounds registers: without it the compiler may spill some for more threads.
+        """
         parameters = [f"const {_stored(v)}* __restrict__ {name}" for v, name in self.source.pointers.items()]
         parameters += [f"{_stored(v)}* __restrict__ {b}" for v, b in zip(self.body.results, self.outputs, strict=True)]
         parameters += ["unsigned char* scratch", "mind::ui32* counters"] if launch.scratch else []
         parameters += ["mind::ui64* record"] if launch.fails else []
-        head = f'extern "C" __global__ void __launch_bounds__({launch.block}) {NAME}({", ".join(parameters)})'
+        bounds = f"{launch.block}, {max(1, threads // launch.block)}" if threads else f"{launch.block}"
+        head = f'extern "C" __global__ void __launch_bounds__({bounds}) {NAME}({", ".join(parameters)})'
         text = "\n".join([head, "{", *indented([f"typedef {self.index_type()} I;", *lines]), "}", ""])
         return CudaKernel(text, launch, self.sites, tuple(names) or tuple(op.OPCODE for op in self.body.ops))
 

@@ -16,6 +16,8 @@ from .scope import Scope
 
 KEPT = 32
 """So many elements of a row at most stay in the registers of a thread, so that they are read and computed once."""
+RESIDENT = 1024
+"""Threads that are resident at least where ptxas would take few registers and spill others: 64 registers each."""
 LEAST_SHARE = 4096
 """Elements that a block has at least before it shares a row with others."""
 
@@ -57,7 +59,8 @@ class RowSchedule(ReductionSchedule):
             lines = [self.thread(), *row]
             return self.writer.kernel(lines, self.writer.launch(rows * shares, block, self.scratch, counters=rows))
         blocks = min(-(-rows // (block // self.team)), MOST_BLOCKS)
-        return self.writer.kernel([self.thread(), *self.each_row()], self.writer.launch(blocks, block))
+        launch = self.writer.launch(blocks, block)
+        return self.writer.kernel([self.thread(), *self.each_row()], launch, threads=RESIDENT if launch.fails else 0)
 
     def thread(self) -> str:
         """The statement that gives the number of a thread in its team."""

@@ -18,7 +18,17 @@ VIEWS = frozenset(
 
 _CAPTURED = (
     *(*UFUNCS.values(), "divide", "remainder", "rsqrt", "erf", "sign", "logistic", "clamp"),
-    *("shift_right_arithmetic", "shift_right_logical", "cast", "reduce", "arg_max", "dot_general", "pad", "layer_norm"),
+    *(
+        "shift_right_arithmetic",
+        "shift_right_logical",
+        "cast",
+        "reduce",
+        "arg_max",
+        "dot_general",
+        "pad",
+        "layer_norm",
+        "product_epilogue",
+    ),
     *("bitcast", "truncate", "real", "imag", "from_parts", "round_away", "popcount", "count_leading_zeros", "arg_min"),
     *("erf_inv", "lgamma", "digamma"),
     *("copy", "keep_positive", "iota", "empty", "constant"),

@@ -18,6 +18,7 @@ from ...launch import compute_ops as launch
 from ...launch.ref import Ref, read_ref, row_major
 from ...ptir_kernels.contraction import plan as dot_plan
 from ...xp import CallOp
+from ...xp.arguments import stored
 from ..products.cublas import layout
 from .builder import LaunchBuilder
 
@@ -51,6 +52,31 @@ def plan_matmul(build: LaunchBuilder, op: CallOp, inputs: Sequence[SSAValue]) ->
         return False
     left, right = (a[-2:] if len(a) > 1 else (1, *a)), (b[-2:] if len(b) > 1 else (*b, 1))
     _multiply(build, op, (inputs[0], (*a[:-2], *left)), (inputs[1], (*b[:-2], *right)), (*batch, left[0], right[1]))
+    return True
+
+
+EPILOGUE = "k.product_epilogue"
+
+
+def plan_epilogue(build: LaunchBuilder, op: CallOp, inputs: Sequence[SSAValue], arguments: Mapping[str, Any]) -> bool:
+    """A product with an epilogue as one of two matrices, whose rows lie one after another in the results."""
+    axes = [(), (), arguments["contract_lhs"], arguments["contract_rhs"]]
+    a, b = (read_ref(v.type).shape for v in inputs[:2])
+    p = dot_plan((len(a), len(b)), *axes)
+    lhs, rhs = _transposed(build, inputs[0], p.lhs), _transposed(build, inputs[1], p.rhs)
+    depth = prod(b[n] for n in p.rhs[:-1])
+    rows, columns = prod(a) // depth, b[p.rhs[-1]]
+    reads = [_matrices(build, (lhs, (rows, depth)), op), _matrices(build, (rhs, (depth, columns)), op)]
+
+    def by_rows(value: SSAValue) -> SSAValue:
+        x = read_ref(value.type)
+        shape = (rows, columns) if len(x.shape) > 1 else x.shape
+        return build.view(value, Ref(x.dtype, shape, row_major(shape)))
+
+    reads += [by_rows(build.ready(value, op)) for value in inputs[2:]]
+    writes = [by_rows(build.made(result)) for result in op.results]
+    words = {"form": arguments["form"], "contract_lhs": (1,), "contract_rhs": (0,)}
+    build.add(launch.CallOp(EPILOGUE, reads, writes, **{"with": stored(words)}), op)
     return True
 
 

@@ -32,7 +32,7 @@ from ..kernels.stages import Staged
 from .addresses import is_ordered
 from .builder import PLACED, LaunchBuilder, Unplanned
 from .host_calls import VIEWS, host_reason
-from .planned_products import plan_matmul, plan_product
+from .planned_products import EPILOGUE, plan_epilogue, plan_matmul, plan_product
 from .planned_scans import plan_scan
 
 __all__ = ["LaunchPlan", "Unplanned", "plan_function"]
@@ -235,6 +235,8 @@ class _LaunchPlanner:
             build.bind(op.results[0], view)
             return None
         if function == "k.dot_general" and plan_product(build, op, inputs, arguments):
+            return None
+        if function == EPILOGUE and plan_epilogue(build, op, inputs, arguments):
             return None
         if function == "xp.matmul" and plan_matmul(build, op, inputs):
             return None

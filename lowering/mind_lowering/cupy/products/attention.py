@@ -36,6 +36,8 @@ FEW_ROWS = 8
 ENOUGH_BLOCKS = 256
 LEAST_KEYS = 128
 """Keys that a block has at least before it shares a row with others."""
+NARROW_KEYS = 32
+"""Keys of a tile of f16 or bf16: with 64, ptxas spills registers for some machines, and fewer blocks are resident."""
 _TILES = tuple((tall, wide) for tall in (64, 32, 16) for wide in (32, 16, 8))
 
 
@@ -142,7 +144,7 @@ class AttentionSchedule(Schedule):
         """Return the function, rows and columns of a tile, and the type of its elements."""
         narrow = self.parts.q.dtype in NARROW and self.depth % 16 == 0 and self.width % 8 == 0
         if narrow and max(self.depth, self.width) <= 128:
-            return "attend_narrow", 64, 64 if max(self.depth, self.width) <= 64 else 32, STORED[self.parts.q.dtype]
+            return "attend_narrow", 64, NARROW_KEYS, STORED[self.parts.q.dtype]
         bytes = self.wide.size
         for tall, wide in _TILES:
             if (tall <= max(16, self.rows)) and bytes * self._elements(tall, wide) <= SHARED_BYTES - 1024:

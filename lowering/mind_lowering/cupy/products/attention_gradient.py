@@ -34,6 +34,8 @@ from .matrices import SHARED_BYTES, Matrix, axes_of, batch_offset, check_sums, s
 _TILES = ((32, 32), (32, 16), (16, 16))
 _NARROW_TILES = (64, 32, 16)
 """Rows of a tile of f16 or bf16 that a block of 64 keys goes over, or keys that one of 64 rows does."""
+_NARROW_ELEMENTS = {1: 64 * 32, 2: 64 * 16}
+"""The most elements of such a tile, by the number of gradients that are in registers."""
 
 
 def is_gradient(block: Block) -> bool:
@@ -161,7 +163,7 @@ class GradientSchedule(Schedule):
         dtype, most = self.q.operand.dtype, max(self.depth, self.width)
         if dtype in NARROW and self.depth % 16 == 0 and self.width % 16 == 0 and most <= 128:
             for tile in _NARROW_TILES:
-                if self._narrow_bytes(tile) <= SHARED_BYTES - 1024 and tile * most <= 64 * 32:
+                if tile * most <= _NARROW_ELEMENTS[len(self.ends)] or tile == _NARROW_TILES[-1]:
                     return "_narrow", 64, f"{tile}"
         for tall, wide in _TILES:
             if self.wide.size * self._elements(tall, wide) <= SHARED_BYTES - 1024:
@@ -172,12 +174,6 @@ class GradientSchedule(Schedule):
         """Elements of shared memory for a tile."""
         deep, thick = (-(-n // 8) * 8 + 4 for n in (self.depth, self.width))
         return (tall + wide) * (deep + thick) + (1 if self.of_queries else len(self.ends)) * tall * (wide + 1)
-
-    def _narrow_bytes(self, tile: int) -> int:
-        """Bytes of shared memory for a tile of f16 or bf16."""
-        by_rows = tile * (self.depth + self.width + 16)
-        by_columns = (tile + 8) * (self.depth + (0 if self.of_queries else self.width))
-        return 2 * (by_rows + by_columns)
 
     def emit(self) -> CudaKernel:
         """A block for each tile of keys or of rows, those that go over the most first."""

@@ -24,6 +24,7 @@ from ..kernels.indexing import IndexingCheck, IndexingWalk, Known, check_element
 from ..kernels.kernel import CudaKernel, KernelWriter, Schedule, indented, store
 from ..kernels.maps import Key
 from ..kernels.places import Dims, cut, linear, place, reshaped, spec
+from ..kernels.rows import RESIDENT
 from ..kernels.scalars import NARROW, STORED, cast, literal, register
 from ..kernels.scope import KernelSource, Scope
 from ..kernels.unsupported import Unsupported
@@ -31,6 +32,8 @@ from ..kernels.windows import window_place
 
 TILE = 64
 ENOUGH_BLOCKS = 256
+MOST_INPUTS = 4
+"""Arrays that a convolution with a bias and a residual reads. Registers of one that reads more are bounded: none spill then."""
 LEAST_DEPTH = 128
 """Products that a block adds up at least before it shares a tile with others."""
 
@@ -87,7 +90,7 @@ class ConvolutionSchedule(Schedule):
         call = f"mind::{name}<{types}, I>({corner}, {share}, {parts}, a, b, finish);"
         scratch_bytes = self.wide.size * tiles * shares * TILE * TILE if shares > 1 else 0
         launch = writer.launch(tiles * shares, threads, scratch_bytes, tiles if shares > 1 else 0)
-        return writer.kernel([*head, *lines, call], launch)
+        return writer.kernel([*head, *lines, call], launch, threads=RESIDENT if len(self.body.inputs) > MOST_INPUTS else 0)
 
     def _by_channel(self, writer: KernelWriter, lines: Sequence[str]) -> CudaKernel:
         """A thread for each element of the result, of one channel of the image."""

@@ -26,9 +26,9 @@ WORKSPACE_BYTES = 32 << 20
 """Of workspace, what cuBLAS recommends for Hopper; more than it asks for on older machines."""
 _N, _T = 0, 1
 _DEFAULT_ALGORITHM = -1
-_TYPES = {"float16": 2, "bfloat16": 14, "float32": 0, "float64": 1, "complex64": 4, "complex128": 5}
+TYPES = {"float16": 2, "bfloat16": 14, "float32": 0, "float64": 1, "complex64": 4, "complex128": 5}
 """cudaDataType by the name of an array's dtype."""
-_F32, _F32_TF32, _F64 = 68, 77, 70
+F32, F32_TF32, _F64 = 68, 77, 70
 """cublasComputeType."""
 
 
@@ -97,7 +97,7 @@ class Cublas:
         """
         m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
         left, right, to = (layout(x.shape, x.strides, x.dtype.itemsize) for x in (a, b, out))
-        kind, wide = _TYPES.get(a.dtype.name), _TYPES.get(out.dtype.name)
+        kind, wide = TYPES.get(a.dtype.name), TYPES.get(out.dtype.name)
         if left is None or right is None or to is None or kind is None or wide is None or a.dtype != b.dtype:
             return False
         largest = max(m, k, n, prod(out.shape[:-2]), left.leading, right.leading, to.leading)
@@ -109,9 +109,9 @@ class Cublas:
         arguments = [
             *(self.handle, c_int(_T if right.transposed else _N), c_int(_T if left.transposed else _N)),
             *(c_int(n), c_int(m), c_int(k), byref(alpha)),
-            *(c_void_p(_address(b)), c_int(kind), c_int(right.leading), c_longlong(right.stride)),
-            *(c_void_p(_address(a)), c_int(kind), c_int(left.leading), c_longlong(left.stride)),
-            *(byref(beta), c_void_p(_address(out)), c_int(wide), c_int(to.leading), c_longlong(to.stride)),
+            *(c_void_p(address(b)), c_int(kind), c_int(right.leading), c_longlong(right.stride)),
+            *(c_void_p(address(a)), c_int(kind), c_int(left.leading), c_longlong(left.stride)),
+            *(byref(beta), c_void_p(address(out)), c_int(wide), c_int(to.leading), c_longlong(to.stride)),
             *(c_int(prod(out.shape[:-2])), c_int(compute), c_int(_DEFAULT_ALGORITHM)),
         ]
         self._check("cublasGemmStridedBatchedEx", *arguments)
@@ -128,13 +128,13 @@ def _numbers(dtype: str, *, tf32: bool) -> tuple[int, Any, Any]:
     if dtype in ("float64", "complex128"):
         kind, compute = c_double, _F64
     else:
-        kind, compute = c_float, _F32_TF32 if tf32 and dtype in ("float32", "complex64") else _F32
+        kind, compute = c_float, F32_TF32 if tf32 and dtype in ("float32", "complex64") else F32
     if dtype.startswith("complex"):
         return compute, (kind * 2)(1, 0), (kind * 2)(0, 0)
     return compute, kind(1), kind(0)
 
 
-def _address(x: Array) -> int:
+def address(x: Array) -> int:
     """Return the address of an array, on the GPU or, in tests, in memory."""
     return x.ctypes.data if hasattr(x, "ctypes") else x.data.ptr
 

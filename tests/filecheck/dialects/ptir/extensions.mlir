@@ -203,6 +203,10 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
     ^bb0(%q: tensor<2x2xf32>):
       ptir.yield %q : tensor<2x2xf32>
     }
+    %r = ptir.fusion %x pattern = product_epilogue : tensor<2x2xf32> body {
+    ^bb0(%s: tensor<2x2xf32>):
+      ptir.yield %s : tensor<2x2xf32>
+    }
     %f = ptir.fusion %x pattern = attention : tensor<2x2xf32> body {
     ^bb0(%g: tensor<2x2xf32>):
       %h = ptir.dot_general %g, %g batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0] : tensor<2x2xf32>
@@ -236,6 +240,10 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
   // CHECK-NEXT:  %p = ptir.fusion %x pattern = window_extremes_gradient : tensor<2x2xf32> body {
   // CHECK-NEXT:  ^bb0(%q: tensor<2x2xf32>):
   // CHECK-NEXT:  ptir.yield %q : tensor<2x2xf32>
+  // CHECK-NEXT:  }
+  // CHECK-NEXT:  %r = ptir.fusion %x pattern = product_epilogue : tensor<2x2xf32> body {
+  // CHECK-NEXT:  ^bb0(%s: tensor<2x2xf32>):
+  // CHECK-NEXT:  ptir.yield %s : tensor<2x2xf32>
   // CHECK-NEXT:  }
   // CHECK-NEXT:  %f = ptir.fusion %x pattern = attention : tensor<2x2xf32> body {
   // CHECK-NEXT:  ^bb0(%g: tensor<2x2xf32>):
@@ -271,6 +279,10 @@ builtin.module attributes {ptir.spec_version = "ptir.v0.4"} {
   // GENERIC-NEXT:  %p = "ptir.fusion"(%x) <{pattern = "window_extremes_gradient"}> ({
   // GENERIC-NEXT:  ^bb0(%q: tensor<2x2xf32>):
   // GENERIC-NEXT:  "ptir.yield"(%q) : (tensor<2x2xf32>) -> ()
+  // GENERIC-NEXT:  }) : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  // GENERIC-NEXT:  %r = "ptir.fusion"(%x) <{pattern = "product_epilogue"}> ({
+  // GENERIC-NEXT:  ^bb0(%s: tensor<2x2xf32>):
+  // GENERIC-NEXT:  "ptir.yield"(%s) : (tensor<2x2xf32>) -> ()
   // GENERIC-NEXT:  }) : (tensor<2x2xf32>) -> tensor<2x2xf32>
   // GENERIC-NEXT:  %f = "ptir.fusion"(%x) <{pattern = "attention"}> ({
   // GENERIC-NEXT:  ^bb0(%g: tensor<2x2xf32>):
