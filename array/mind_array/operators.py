@@ -152,7 +152,7 @@ _IN_PLACE_OF_NUMPY = (
     "call functions of mind_array, ma.asarray([...]) for a list of traced elements, ma.asarray(x)[i] for a traced index into an "
     "array of NumPy, or return the array"
 )
-"""What to write where NumPy would need the elements."""
+"""The advice where NumPy would need the elements."""
 
 
 def _array(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:

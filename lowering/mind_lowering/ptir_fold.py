@@ -54,7 +54,7 @@ _WORK = 1 << 20
 
 
 OURS = "mind."
-"""What the targets of this project's functions begin with; others may be registered anew at any time."""
+"""The beginning of the targets of this project's functions; others may be registered again at any time."""
 WINDOWS = (ReduceWindowOp, ExtractPatchesOp, ConvolutionOp)
 """Ops whose work no operand and no result bounds."""
 

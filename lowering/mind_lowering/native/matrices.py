@@ -83,7 +83,7 @@ class Factorization(NativeStep):
 
 
 @dataclass(frozen=True)
-class Matrix:
+class MatrixInMemory:
     """One matrix in memory."""
 
     f: Function
@@ -118,7 +118,7 @@ def emit_factorization(f: Function, host: TargetInfo, step: Factorization, sites
         *at, part = unflattened(f, u, [*batch, parts])
         starts = [index_of(f, View(v.base, v.dtype, batch, v.strides[: len(batch)]), at) for v in step.addresses]
         matrices = [
-            Matrix(f, v.dtype, f.address(register(v.dtype), base, start), (0, *v.strides[len(batch) :])[-2:])
+            MatrixInMemory(f, v.dtype, f.address(register(v.dtype), base, start), (0, *v.strides[len(batch) :])[-2:])
             for v, base, start in zip(step.addresses, bases, starts, strict=True)
         ]
         loops = Loops(f, host, step.found[0].dtype, step.found[0].shape[-2:], sites, step.failing)
@@ -191,7 +191,7 @@ class Loops:
         steps = ", ".join(f"i32 {i}" for i in range(lanes.width))
         return replace(lanes, mask=lanes.compare("icmp slt", "i32", f"<{steps}>", lanes.splat("i32", left)))
 
-    def copy(self, source: Matrix, target: Matrix, low: str, high: str) -> None:
+    def copy(self, source: MatrixInMemory, target: MatrixInMemory, low: str, high: str) -> None:
         """Some columns of a matrix."""
 
         def row(i: str) -> None:
@@ -199,7 +199,7 @@ class Loops:
 
         self.steps(str(self.rows), row)
 
-    def exchange(self, x: Matrix, place: tuple[str, str], other: tuple[str, str], lanes: Lanes) -> None:
+    def exchange(self, x: MatrixInMemory, place: tuple[str, str], other: tuple[str, str], lanes: Lanes) -> None:
         """Exchange elements of two rows."""
         a, b = x.load(lanes, *place), x.load(lanes, *other)
         x.store(lanes, b, *place)
@@ -207,7 +207,7 @@ class Loops:
 
     def less_rows(
         self,
-        x: Matrix,
+        x: MatrixInMemory,
         rows: Sequence[str],
         columns: tuple[str, str],
         by: Callable[[Lanes, str, str], str],
@@ -246,7 +246,7 @@ class Loops:
         self.each(low, end, lambda r: body([r, f.add(r, "1")]), 2)
         self.each(end, high, lambda r: body([r]))
 
-    def divide(self, x: Matrix, row: str, columns: tuple[str, str], divisor: str) -> None:
+    def divide(self, x: MatrixInMemory, row: str, columns: tuple[str, str], divisor: str) -> None:
         """Divide elements of a row by a scalar."""
 
         def part(some: Sequence[tuple[Lanes, str]]) -> None:
@@ -257,8 +257,8 @@ class Loops:
         self.along(*columns, part)
 
 
-def _solve(lower: bool) -> Callable[[Loops, str, Sequence[Matrix]], None]:
-    def emit(loops: Loops, first: str, matrices: Sequence[Matrix]) -> None:
+def _solve(lower: bool) -> Callable[[Loops, str, Sequence[MatrixInMemory]], None]:
+    def emit(loops: Loops, first: str, matrices: Sequence[MatrixInMemory]) -> None:
         """Substitute, for `COLUMNS` right-hand sides from the first one on."""
         a, b, x = matrices
         f, n = loops.f, loops.rows
@@ -276,7 +276,7 @@ def _solve(lower: bool) -> Callable[[Loops, str, Sequence[Matrix]], None]:
     return emit
 
 
-def _cholesky(loops: Loops, first: str, matrices: Sequence[Matrix]) -> None:
+def _cholesky(loops: Loops, first: str, matrices: Sequence[MatrixInMemory]) -> None:
     """
     Make the rows of the upper factor, each contiguous, then turn it.
 
@@ -316,7 +316,7 @@ def _cholesky(loops: Loops, first: str, matrices: Sequence[Matrix]) -> None:
     f.when(failed, lambda: loops.steps(n, without))
 
 
-def decompose(loops: Loops, first: str, matrices: Sequence[Matrix]) -> None:
+def decompose(loops: Loops, first: str, matrices: Sequence[MatrixInMemory]) -> None:
     """Decompose some columns at a time, with all rows exchanged; then what these columns subtract from those right of them."""
     x, packed, pivots, order = matrices
     f, rows, columns = loops.f, str(loops.rows), str(loops.columns)
@@ -344,7 +344,7 @@ def decompose(loops: Loops, first: str, matrices: Sequence[Matrix]) -> None:
     loops.steps(str(-(-min(loops.rows, loops.columns) // PANEL)), panel)
 
 
-def pivot_row(loops: Loops, packed: Matrix, i: str) -> str:
+def pivot_row(loops: Loops, packed: MatrixInMemory, i: str) -> str:
     """Return the row of the first of the greatest magnitudes in column `i` from row `i` on, or of the first NaN."""
     f, one, type = loops.f, loops.one, loops.type
 
@@ -360,7 +360,7 @@ def pivot_row(loops: Loops, packed: Matrix, i: str) -> str:
     return f.loop(f.add(i, "1"), str(loops.rows), 1, better, start, hint="row")[1]
 
 
-def _below(loops: Loops, packed: Matrix, i: str, end: str) -> None:
+def _below(loops: Loops, packed: MatrixInMemory, i: str, end: str) -> None:
     """Divide column `i` by the pivot, 1 for one of 0, and subtract from the columns up to `end`."""
     f, one, type = loops.f, loops.one, loops.type
     divisor = packed.load(one, i, i)
@@ -375,7 +375,7 @@ def _below(loops: Loops, packed: Matrix, i: str, end: str) -> None:
     loops.each(f.add(i, "1"), str(loops.rows), row)
 
 
-EMITTERS: dict[str, Callable[[Loops, str, Sequence[Matrix]], None]] = {
+EMITTERS: dict[str, Callable[[Loops, str, Sequence[MatrixInMemory]], None]] = {
     "lu": decompose,
     "cholesky": _cholesky,
     "solve_lower": _solve(True),

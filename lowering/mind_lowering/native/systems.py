@@ -17,7 +17,7 @@ from .failures import Sites
 from .ir import Function, float_text
 from .kernel_text import argument, index_of, unflattened
 from .lanes import register
-from .matrices import RATE, Loops, Matrix, decompose
+from .matrices import RATE, Loops, MatrixInMemory, decompose
 from .memory import Access, buffers_of
 from .steps import NativeStep
 from .target_info import TargetInfo
@@ -87,7 +87,7 @@ def emit_system(f: Function, host: TargetInfo, step: LinearSystem, sites: Sites)
     bases = [argument(f, i, "matrix") for i in range(len(step.addresses))]
     n, dtype, batch = step.rows, step.found.dtype, step.batch
     rooms = [
-        Matrix(f, kind, f.op(f"alloca [{count} x {register(kind)}], align 64", hint), strides)
+        MatrixInMemory(f, kind, f.op(f"alloca [{count} x {register(kind)}], align 64", hint), strides)
         for kind, count, hint, strides in ((dtype, n * n, "packed", (n, 1)), *((SI32, n, "rows", (0, 1)),) * 2)
     ]
     square = Loops(f, host, dtype, (n, n))
@@ -101,12 +101,12 @@ def emit_system(f: Function, host: TargetInfo, step: LinearSystem, sites: Sites)
     return prod(batch)
 
 
-def _at(f: Function, view: View, base: str, at: Sequence[str]) -> Matrix:
+def _at(f: Function, view: View, base: str, at: Sequence[str]) -> MatrixInMemory:
     """Return one matrix, or one number as a matrix, of a view."""
     count = len(at)
     start = index_of(f, View(view.base, view.dtype, view.shape[:count], view.strides[:count]), at)
     strides = (0, 0, *view.strides[count:])[-2:]
-    return Matrix(f, view.dtype, f.address(register(view.dtype), base, start), strides)
+    return MatrixInMemory(f, view.dtype, f.address(register(view.dtype), base, start), strides)
 
 
 @dataclass
@@ -117,7 +117,7 @@ class _Solved:
     host: TargetInfo
     step: LinearSystem
     sites: Sites
-    rooms: Sequence[Matrix]
+    rooms: Sequence[MatrixInMemory]
 
     def check(self) -> None:
         """Leave the kernel where a pivot is 0."""
@@ -130,7 +130,7 @@ class _Solved:
 
         loops.each("0", str(n), is_zero)
 
-    def substitute(self, found: Matrix, side: Callable[[Loops, str, str], None]) -> None:
+    def substitute(self, found: MatrixInMemory, side: Callable[[Loops, str, str], None]) -> None:
         """Solve both triangular systems; `side` puts row `i` of the result where row `order[i]` of the right-hand sides goes."""
         packed, _, order = self.rooms
         f, n, dtype = self.f, self.step.rows, self.step.found.dtype
@@ -150,7 +150,7 @@ class _Solved:
         loops.steps(str(n), backward)
 
 
-def _solve(solved: _Solved, matrices: Sequence[Matrix]) -> None:
+def _solve(solved: _Solved, matrices: Sequence[MatrixInMemory]) -> None:
     _, b, found = matrices
 
     def side(loops: Loops, i: str, source: str) -> None:
@@ -160,7 +160,7 @@ def _solve(solved: _Solved, matrices: Sequence[Matrix]) -> None:
     solved.substitute(found, side)
 
 
-def _inverse(solved: _Solved, matrices: Sequence[Matrix]) -> None:
+def _inverse(solved: _Solved, matrices: Sequence[MatrixInMemory]) -> None:
     """Solve for the columns of the identity."""
     found = matrices[1]
 
@@ -173,7 +173,7 @@ def _inverse(solved: _Solved, matrices: Sequence[Matrix]) -> None:
     solved.substitute(found, side)
 
 
-def _determinant(solved: _Solved, matrices: Sequence[Matrix]) -> None:
+def _determinant(solved: _Solved, matrices: Sequence[MatrixInMemory]) -> None:
     """
     Multiply the diagonal, with the sign of the exchanges of rows.
 
@@ -223,5 +223,5 @@ def _split(f: Function, x: str) -> tuple[str, str]:
     )
 
 
-_FINISH: dict[str, Callable[[_Solved, Sequence[Matrix]], None]] = {"solve": _solve, "inv": _inverse, "det": _determinant}
+_FINISH: dict[str, Callable[[_Solved, Sequence[MatrixInMemory]], None]] = {"solve": _solve, "inv": _inverse, "det": _determinant}
 """By kind: computes a result from a decomposition, the operands and the result."""
