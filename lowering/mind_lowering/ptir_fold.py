@@ -3,8 +3,9 @@ Constant folding of PTIR: what depends on constants alone is computed, once, by 
 
 So the numbers are those of a run on the `numpy` target, to the last bit. Ops fold where operands and results are small, and
 elementwise ops of integers also where each operand is one number everywhere. They stay where the run would fail (an integer
-divided by zero, an index out of range), so that it still does. Random ops, custom calls and what has regions stay; inside regions
-ops fold. Whatever the constant is, a result that is one element everywhere is a fill.
+divided by zero, an index out of range), so that it still does. Custom calls fold if the function is one of this project, whose
+targets begin with `mind.`. Random ops, other custom calls and what has regions stay; inside regions ops fold. Whatever the
+constant is, a result that is one element everywhere is a fill.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from mind_dialect.ptir import (
     CompareOp,
     ConstantOp,
     ConvolutionOp,
+    CustomCallOp,
     ExtractPatchesOp,
     IotaOp,
     PtirLiteralAttr,
@@ -35,10 +37,11 @@ from mind_dialect.ptir import (
     SelectOp,
 )
 from mind_dialect.ptir.types import Kind, PtirDType, read_type, tensor_type
-from mind_passes.ptir.building import is_plain, rewire
+from mind_passes.ptir.building import is_plain, rewire, stays
 from mind_passes.ptir.dead_ops import erase_dead
 from mind_passes.ptir.failing import unmark
 
+from .custom_calls import run_custom_call
 from .ptir_kernels.formats import array_dtype
 from .ptir_kernels.kernels import PtirKernels
 from .ptir_kernels.table import WITHOUT_KERNEL, kernel_call
@@ -50,6 +53,8 @@ _WORK = 1 << 20
 """So many products at most are summed to fold one op."""
 
 
+OURS = "mind."
+"""The beginning of the targets of this project's functions; others may be registered again at any time."""
 WINDOWS = (ReduceWindowOp, ExtractPatchesOp, ConvolutionOp)
 """Ops whose work no operand and no result bounds."""
 
@@ -64,6 +69,8 @@ class Folder:
 
     def fold(self, op: PtirOp) -> list[ConstantOp] | None:
         """The constants that the results of a verified op are; None where it does not fold."""
+        if isinstance(op, CustomCallOp):
+            return None if stays(op) else self._called(op)
         if not is_plain(op) or type(op) in WITHOUT_KERNEL or isinstance(op, WINDOWS) or not op.operands or op.stated_dims():
             return None
         if (number := self._fill(op)) is not None:
@@ -77,6 +84,23 @@ class Folder:
         except MindError:  # as it will be when it runs
             return None
         return [self._constant(op, x, v) for x, v in zip(found, op.results, strict=True)]
+
+    def _called(self, op: CustomCallOp) -> list[ConstantOp] | None:
+        """The constants that the results of a call of a function of ours are; None where it does not fold, or fails."""
+        values, specs = op.values(), [read_type(v.type) for v in op.results]
+        is_constant = bool(op.operands) and all(self._is_constant(v) for v in op.operands)
+        if not values["target"].startswith(OURS) or not is_constant or not all(self._is_small(v) for v in op.results):
+            return None
+        dtypes = [array_dtype(spec.dtype.name) for spec in specs]
+        try:
+            with np.errstate(all="ignore"):
+                found = run_custom_call(np, values["target"], [self._array(v) for v in op.operands], values["attrs"], dtypes)
+        except MindError:  # as it will be when it runs
+            return None
+        arrays = cast(tuple[Any, ...], found) if isinstance(found, tuple) else (found,)
+        if any(x.shape != spec.shape for x, spec in zip(arrays, specs, strict=True)):
+            return None
+        return [self._constant(op, x, v) for x, v in zip(arrays, op.results, strict=True)]
 
     def _fill(self, op: PtirOp) -> ConstantOp | None:
         """

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
+from math import prod
 from typing import Any
 
 from mind_dialect import ptir
@@ -96,18 +98,34 @@ def einsum(subscripts: str, /, *operands: Any, optimize: Any = None) -> Array:
     Return sums of products by the letters of axes, as in `einsum("ij,jk->ik", a, b)`, two operands at a time.
 
     `...` stands for the other axes, as many as there are; axes of extent 1 are repeated. E1110 for subscripts that say nothing,
-    E3002 for another rank than theirs, E3001 for extents that differ. `optimize` is accepted; operands are taken in their order.
+    E3002 for another rank than theirs, E3001 for extents that differ. `optimize` is accepted; each time, the two operands with
+    the smallest product are taken, in their order among equals.
     """
     arrays, _ = promoted("einsum", "numeric", *(array_of(x, "einsum") for x in operands))
     inputs, output = _read_subscripts(subscripts, [x.ndim for x in arrays])
     terms = _spread([_diagonal(x, letters) for x, letters in zip(arrays, inputs, strict=True)])
     while len(terms) > 1:
-        a, b = terms.pop(0), terms.pop(0)
+        i, j = _next_pair(terms, output)
+        b, a = terms.pop(j), terms.pop(i)
         later = set(output).union(*(letters for _, letters in terms))
         terms.insert(0, _product(a, b, later))
     x, letters = terms[0]
     x, letters = _summed(x, letters, set(output))
     return transposed(x, tuple([letters.index(c) for c in output]))
+
+
+def _next_pair(terms: Sequence[tuple[Array, str]], output: str) -> tuple[int, int]:
+    """Return the first two operands with the least elements in their product; the first two where dimensions have no size."""
+    sizes = {c: n for x, letters in terms for c, n in zip(letters, x.shape, strict=True)}
+    if len(terms) == 2 or any(isinstance(n, str) for n in sizes.values()):
+        return 0, 1
+
+    def count(pair: tuple[int, int]) -> int:
+        others = [letters for k, (_, letters) in enumerate(terms) if k not in pair]
+        kept = set(output).union(*others).intersection(terms[pair[0]][1] + terms[pair[1]][1])
+        return prod(sizes[c] for c in kept)
+
+    return min(combinations(range(len(terms)), 2), key=count)
 
 
 def _read_subscripts(text: str, ranks: Sequence[int]) -> tuple[list[str], str]:
@@ -174,7 +192,17 @@ def _product(a: tuple[Array, str], b: tuple[Array, str], later: set[str]) -> tup
     (x, left), (y, right) = _summed(*a, later | set(b[1])), _summed(*b, later | set(a[1]))
     both = [c for c in left if c in right]
     batch, contract = [c for c in both if c in later], [c for c in both if c not in later]
+    rest = [c for letters in (left, right) for c in letters if c not in both]
+    if not contract:
+        spread = [_along_letters(v, letters, [*batch, *rest]) for v, letters in ((x, left), (y, right))]
+        return e.multiply(*spread), "".join([*batch, *rest])
     places = [tuple(letters.index(c) for c in group) for group in (contract, batch) for letters in (left, right)]
     found = dot_general(x, y, (places[0], places[1]), (places[2], places[3]))
-    rest = [c for letters in (left, right) for c in letters if c not in both]
     return found, "".join([*batch, *rest])
+
+
+def _along_letters(x: Array, letters: str, wanted: Sequence[str]) -> Array:
+    """Return an operand with an axis for each wanted letter, of extent 1 where it has none."""
+    there = transposed(x, tuple([letters.index(c) for c in wanted if c in letters]))
+    sizes = dict(zip(letters, x.shape, strict=True))
+    return reshaped(there, tuple(sizes.get(c, 1) for c in wanted))

@@ -13,7 +13,7 @@ from math import prod
 
 from xdsl.ir import Block, Operation, SSAValue, Use
 
-from mind_dialect.ptir import ConcatOp, FusionOp, YieldOp
+from mind_dialect.ptir import ConcatOp, FusionOp, ReshapeOp, YieldOp
 from mind_dialect.ptir.types import known_extents
 
 from .joins import concat_pieces, in_box
@@ -40,11 +40,13 @@ def outer_use(value: SSAValue, members: Container[Operation]) -> Use | None:
 
 
 def concat_of(value: SSAValue, members: Container[Operation]) -> tuple[ConcatOp, int] | None:
-    """Return the concat, and the operand of it, that a result of a group is alone for."""
+    """Return the concat, and the operand of it, that a result of a group is alone for, perhaps in another shape."""
     use = outer_use(value, members)
+    while use is not None and isinstance(use.operation, ReshapeOp):
+        use = outer_use(use.operation.result, ())
     if use is None or not isinstance(use.operation, ConcatOp) or len(use.operation.operands) > MOST_PARTS:
         return None
-    shape = known_extents(value.type)
+    shape = known_extents(use.operation.operands[use.index].type)
     run, whole = (prod(extents[_axis(use.operation) :]) for extents in (shape, known_extents(use.operation.result.type)))
     return (use.operation, use.index) if run >= LEAST_RUN or (run == 1 and whole <= MOST_APART) else None
 

@@ -44,7 +44,7 @@ from .schedule import crossed_inputs
 from .steps import Limited, NativeStep
 from .update_windows import dies_in, moved, update_of, window_of
 from .values import Values
-from .views import Buffer, Joined, Use, View, in_memory_of, indices_of, whole
+from .views import Buffer, Joined, Use, View, in_memory_of, indices_of, reshaped, whole
 
 ITERATION = "the number of the iteration"
 """The schedule of the kernel that writes the induction variable of a loop to memory, for kernels that read it."""
@@ -307,7 +307,10 @@ class NativePlan(Values, ABC):
         op, index = found
         if op not in self.joined:
             self.joined[op] = self.new(Use.ARENA, op.result)
-        self.views[value] = view = parts(op, self.joined[op])[index]
+        view = reshaped(parts(op, self.joined[op])[index], self.shape(value))
+        if view is None:
+            return self.target(value)
+        self.views[value] = view
         return view
 
     def _window(self, value: SSAValue, members: Container[Operation], group: Group) -> View | None:

@@ -2,7 +2,8 @@
 Elementwise ops that give the components of vectors, such as the coordinates of points, are merged into one fusion.
 
 A concat of components along the last axis has them a few elements apart in memory. One kernel of all of them reads what they have
-in common once, and writes whole lines of the result; kernels of their own would each touch all lines.
+in common once, and writes whole lines of the result; kernels of their own would each touch all lines. Components may be scalars,
+each of which a reshape gives an axis.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import FUSIBLE, ConcatOp, FusionOp, ReduceOp
+from mind_dialect.ptir import FUSIBLE, ConcatOp, FusionOp, ReduceOp, ReshapeOp
 from mind_dialect.ptir.types import read_type
 
 from ..ptir.rewrites.structural import MOST_COLUMNS
@@ -34,7 +35,7 @@ def merge_components(root: Operation, is_kernel: IsKernel = always) -> None:
     """
     for op in list(walk(root)):
         if isinstance(op, ConcatOp) and not isinstance(op.parent_op(), FusionOp) and _joins_components(op):
-            owners = dict.fromkeys(v.owner for v in op.operands)
+            owners = dict.fromkeys(_unshaped(v).owner for v in op.operands)
             members = [m for m in owners if isinstance(m, Operation) and _is_member(m, op)]
             if len(members) > 1:
                 _merge(op, members, is_kernel)
@@ -49,6 +50,18 @@ def _joins_components(op: ConcatOp) -> bool:
     return all(prod(type.shape[axis:]) == 1 for type in types)
 
 
+def _unshaped(value: SSAValue) -> SSAValue:
+    """Return the number that is an operand of a concat as an array of one element."""
+    owner = value.owner
+    return owner.x if isinstance(owner, ReshapeOp) and read_type(owner.x.type).shape == () else value
+
+
+def _reader(use: Use) -> Operation:
+    """Return the op that uses a value, or what alone uses its reshape."""
+    op = use.operation
+    return next(iter(op.result.uses)).operation if isinstance(op, ReshapeOp) and op.result.has_one_use() else op
+
+
 def _is_member(owner: Operation, concat: ConcatOp) -> bool:
     """Return whether an op or a fusion is elementwise and gives components of a concat alone."""
     if owner.parent is not concat.parent:
@@ -59,7 +72,7 @@ def _is_member(owner: Operation, concat: ConcatOp) -> bool:
             return False
     elif FUSIBLE.get(type(owner)) != "elementwise":
         return False
-    return all(use.operation is concat for value in owner.results for use in value.uses)
+    return all(_reader(use) is concat for value in owner.results for use in value.uses)
 
 
 def _merge(concat: ConcatOp, members: list[Operation], is_kernel: IsKernel) -> None:
@@ -79,6 +92,10 @@ def _merge(concat: ConcatOp, members: list[Operation], is_kernel: IsKernel) -> N
     block = concat.parent
     assert block is not None, "a concat that is walked over is in a block"
     block.insert_op_before(merged, concat)
+    for value in concat.operands:
+        if _unshaped(value) in results and isinstance(reshape := value.owner, Operation) and reshape not in members:
+            reshape.detach()  # it was before the fusion
+            block.insert_op_before(reshape, concat)
     for old, new in zip(results, merged.results, strict=True):
         new.name_hint = old.name_hint
         old.replace_all_uses_with(new)

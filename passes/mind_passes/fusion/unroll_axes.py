@@ -8,7 +8,9 @@ reductions but those of the last axis are over one shape, and those of the last 
 - `f(x, y)[..., c] = f(x[..., c], y[..., c])` for an elementwise `f`;
 - `reduce(x, [.., last])[...] = r(x[..., 0]) op r(x[..., 1]) op ...`, where `r` reduces the other axes; in this order, which for
   floats may round differently from another order, within the bound of a sum of as many terms;
-- `reduce(x, axes)[..., c] = reduce(x[..., c], axes)` for axes without the last one, joined by a concat.
+- `reduce(x, axes)[..., c] = reduce(x[..., c], axes)` for axes without the last one, joined by a concat;
+- `dot(x, w)[..., c] = reduce(x[..., c] * w, axes)` for a product that has no other free axes than those of `x`, as forces are
+  sums of differences times numbers: each element of `x` is read once there, so nothing is lost by not being a product.
 
 It is used where all values of the domain are ops of one block, are read by one another and by reductions alone, and where what
 varies along the last axis is small before it is broadcast: so nothing large is cut up. All shapes are static.
@@ -28,8 +30,8 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
-from mind_dialect.ptir import FUSIBLE, BroadcastToOp, ConstantOp, FusionOp, PtirOp, ReduceOp
-from mind_dialect.ptir.types import tensor_type
+from mind_dialect.ptir import FUSIBLE, BroadcastToOp, ConstantOp, DotGeneralOp, FusionOp, PtirOp, ReduceOp
+from mind_dialect.ptir.types import Kind, tensor_type
 
 from ..ptir.building import accumulator, axes_of_reduction, constant, is_plain, of_one_shape, spec_of
 from ..ptir.failing import is_marked
@@ -53,11 +55,12 @@ def unroll_axes(root: Operation) -> bool:
     owners = [op for op in walk(root) if op.regions and not isinstance(op, FusionOp)]
     for block in [block for op in owners for region in op.regions for block in region.blocks]:
         seen, place = set[Operation](), dict[Operation, int]()
-        for op in [op for op in block.ops if isinstance(op, ReduceOp)]:
-            if op.parent is None or not _is_short(spec_of(op.x).shape) or op.x.owner in seen:
+        for op in [op for op in block.ops if isinstance(op, ReduceOp | DotGeneralOp)]:
+            operand = next((x for x in op.operands if _is_short(spec_of(x).shape)), None)
+            if op.parent is None or operand is None or operand.owner in seen:
                 continue
-            domain = _Domain(block, tuple(n for n in spec_of(op.x).shape if isinstance(n, int)))
-            is_closed = domain.grow(op.x)
+            domain = _Domain(block, tuple(n for n in spec_of(operand).shape if isinstance(n, int)))
+            is_closed = domain.grow(operand)
             seen.update(domain.ops)
             if is_closed and domain.is_worth_it():
                 if not place.keys() >= domain.ops.keys():  # at first, and where another domain made some of the ops
@@ -82,6 +85,8 @@ class _Domain:
     ops: dict[Operation, None] = field(default_factory=dict[Operation, None])
     sources: dict[SSAValue, BroadcastToOp | ConstantOp] = field(default_factory=dict[SSAValue, BroadcastToOp | ConstantOp])
     reductions: dict[ReduceOp, None] = field(default_factory=dict[ReduceOp, None])
+    products: dict[DotGeneralOp, int] = field(default_factory=dict[DotGeneralOp, int])
+    """Products with vectors, and which operand of each is of the domain."""
     elements: dict[SSAValue, list[SSAValue]] = field(default_factory=dict[SSAValue, list[SSAValue]])
     """Of each value that is unrolled: a value for each element of the axis."""
 
@@ -105,11 +110,25 @@ class _Domain:
             for user in (use.operation for use in value.uses):
                 if isinstance(user, ReduceOp) and user.parent is self.block and _can_unroll(user):
                     self.reductions[user] = None
+                elif isinstance(user, DotGeneralOp) and user.parent is self.block and self._is_with_vectors(user, value):
+                    self.products[user] = user.operands.index(value)
                 elif isinstance(user, PtirOp) and self._is_member(user, self.shape):
                     waiting += user.results
                 else:
                     return False
         return bool(self.ops)
+
+    def _is_with_vectors(self, op: DotGeneralOp, value: SSAValue) -> bool:
+        """Return whether a product sums over axes of a value of the domain, not the last, and all axes of the other meet them."""
+        mine, other = ("lhs", "rhs") if op.lhs is value else ("rhs", "lhs")
+        values, dtype = op.values(), spec_of(value).dtype
+        theirs = spec_of(op.rhs if op.lhs is value else op.lhs)
+        used = [*values[f"batch_{mine}"], *values[f"contract_{mine}"]]
+        count = len(values[f"batch_{other}"]) + len(values[f"contract_{other}"])
+        is_plain_sum = all(values[k] in (None, dtype) for k in ("accum_dtype", "out_dtype")) and theirs.dtype is dtype
+        is_real = dtype.kind is Kind.FLOAT and dtype.size >= 4 and spec_of(op.result).dtype is dtype
+        fits = count == len(theirs.shape) and op.lhs is not op.rhs and len(self.shape) - 1 not in used
+        return fits and is_real and is_plain_sum and bool(values[f"contract_{mine}"])
 
     def _is_member(self, op: PtirOp, shape: Shape) -> bool:
         """Return whether an op of the block computes each element of a shape by itself, and cannot fail."""
@@ -139,6 +158,8 @@ class _Domain:
                 self.elements.setdefault(op.results[0], []).append(self._created(op, operands))
         for op in self.reductions:
             self._reduce(op)
+        for product, side in self.products.items():
+            self._sum_product(product, side)
         for op in reversed(ordered):
             self.block.erase_op(op)
         for op in self.sources.values():
@@ -211,13 +232,37 @@ class _Domain:
             thin = [self._add(op, lambda x=x: ptir.ReshapeOp(x, new_shape=[*spec_of(x).shape, 1])) for x in parts]
             self._replace(op, self._add(op, lambda: ptir.ConcatOp(*thin, axis=len(spec_of(op.result).shape) - 1)))
 
+    def _sum_product(self, op: DotGeneralOp, side: int) -> None:
+        """Replace a product by sums of products of each element; the free axes of the domain follow its batch axes."""
+        values, (mine, other) = op.values(), (("lhs", "rhs"), ("rhs", "lhs"))[side]
+        batch, contract = values[f"batch_{mine}"], values[f"contract_{mine}"]
+        theirs = [*values[f"batch_{other}"], *values[f"contract_{other}"]]
+        factor, places = op.operands[1 - side], sorted([*batch, *contract])
+        perm = [theirs[[*batch, *contract].index(a)] for a in places]
+        if perm != sorted(perm):
+            factor = self._add(op, lambda: ptir.TransposeOp(op.operands[1 - side], perm=tuple(perm)))
+        whole = self.shape[:-1]
+        sizes = tuple(n if a in places else 1 for a, n in enumerate(whole))
+        thin = self._reshaped(op, factor, sizes)
+        wide = thin if sizes == whole else self._add(op, lambda: BroadcastToOp(thin, result_shape=whole))
+        free, rest = ([a for a in range(len(whole)) if a not in axes] for axes in (places, contract))
+        moved = [rest.index(a) for a in (*batch, *free)]
+        parts: list[SSAValue] = []
+        for x in self.elements[op.operands[side]]:
+            scaled = self._add(op, lambda x=x: ptir.MulOp(x, wide))
+            found = self._add(op, lambda x=scaled: ReduceOp(x, kind="sum", axes=sorted(contract), keepdims=False))
+            if moved != sorted(moved):
+                found = self._add(op, lambda x=found: ptir.TransposeOp(x, perm=moved))
+            parts.append(self._reshaped(op, found, [*[self.shape[a] for a in (*batch, *free)], 1]))
+        self._replace(op, self._add(op, lambda: ptir.ConcatOp(*parts, axis=len(spec_of(op.result).shape) - 1)))
+
     def _reduced(self, op: ReduceOp, x: SSAValue, axes: Sequence[int]) -> SSAValue:
         """One element reduced as `op` does, over some axes."""
         kind, keepdims, total, dtype = (op.values()[k] for k in ("kind", "keepdims", "accum_dtype", "out_dtype"))
         return self._add(op, lambda: ReduceOp(x, kind=kind, axes=axes, keepdims=keepdims, accum_dtype=total, out_dtype=dtype))
 
-    def _replace(self, op: ReduceOp, value: SSAValue) -> None:
-        """Replace the result of a reduction."""
+    def _replace(self, op: PtirOp, value: SSAValue) -> None:
+        """Replace the result of a reduction or a product."""
         op.results[0].replace_all_uses_with(value)
         self.block.erase_op(op)
 

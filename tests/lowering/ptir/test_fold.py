@@ -16,12 +16,14 @@ from mind_dialect.ptir import ConstantOp, PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.legal import LEGAL
 from mind_dialect.ptir.types import ALL, DTYPES, SI32, SI64, PtirDType, read_type
 from mind_dialect.verify import verify
+from mind_lowering.custom_calls import register_custom_call, unregister_custom_call
 from mind_lowering.ptir_fold import fold_constants
 from mind_lowering.ptir_kernels.formats import array_dtype
 from programs import parse
 from ptir_evaluator import evaluate, function_of, same_bits
 from ptir_oracle import elements, samples
 from ptir_random_programs import Maker
+from ptir_rows import typed
 
 
 def constant(values: Any, dtype: PtirDType, shape: tuple[int, ...]) -> Any:
@@ -162,6 +164,42 @@ def test_stays(name: str) -> None:
     body, expected = STAYS[name]
     module = forms.program("", lambda: body(constant(C, DTYPES["f32"], (2, 3))))
     assert left(checked(module)) == expected
+
+
+def called(target: str, numbers: list[float], result: str = "f64[2,2]") -> ModuleOp:
+    def body() -> Any:
+        x = constant(numbers, DTYPES["f64"], (2, 2))
+        return list(ptir.CustomCallOp(x, target=target, attrs={}, result_types=[typed(result)]).results)
+
+    module = forms.program("", body)
+    fold_constants(module)
+    verify(module)
+    return module
+
+
+def test_calls_of_functions_of_this_project_fold() -> None:
+    module = called("mind.linalg.inv.v1", [2.0, 0.0, 0.0, 4.0])
+    assert left(module) == ["constant"]
+    assert "[[0.5, 0.0], [0.0, 0.25]]" in str(module)
+
+
+@pytest.mark.parametrize(
+    ("target", "numbers", "result"),
+    [
+        ("mind.linalg.inv.v1", [1.0, 1.0, 1.0, 1.0], "f64[2,2]"),
+        ("mind.linalg.inv.v1", [2.0, 0.0, 0.0, 4.0], "f64[4]"),
+        ("mind.linalg.inv.v1", [2.0, 0.0, 0.0, 4.0], "f32[2,2]"),
+        ("mind.linalg.unknown.v1", [2.0, 0.0, 0.0, 4.0], "f64[2,2]"),
+        ("acme.scale.v1", [2.0, 0.0, 0.0, 4.0], "f64[2,2]"),
+    ],
+)
+def test_other_calls_stay(target: str, numbers: list[float], result: str) -> None:
+    """A function that fails does so in each run; those of others are registered when a program runs."""
+    register_custom_call("acme.scale.v1", lambda xp, x: x * 2)
+    try:
+        assert left(called(target, numbers, result)) == ["constant", "custom_call"]
+    finally:
+        unregister_custom_call("acme.scale.v1")
 
 
 def test_arguments_do_not_fold() -> None:
