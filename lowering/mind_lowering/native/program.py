@@ -56,6 +56,7 @@ from ..launch.kernel_patterns import Rejection
 from ..launch.liveness import home, whole
 from ..launch.loop_carried import place_loop_carried
 from ..launch.memory_ops import AllocOp, Space, ViewOp
+from ..narrow_products import narrow_products
 from ..outline import drop_barriers, own_functions, own_module
 from ..ptir_optimize import optimize_marked, simplified
 from . import costs
@@ -135,6 +136,7 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-recognize-convolutions", simplified(lambda module: recognize(module, ("convolution",)))),
         Stage("mind-ptir-convolve-patches", simplified(lambda module: convolve_patches(module, computes))),
         Stage("mind-ptir-expand-quantized", lambda module: expand_quantized(module, computes)),
+        Stage("mind-ptir-narrow-products", simplified(lambda module: bool(host.dots) and narrow_products(module, computes))),
         Stage("mind-ptir-expand-norms", lambda module: expand_norms(module, is_norm_kernel)),
         Stage("mind-ptir-unroll-axes", simplified(unroll_axes)),
         Stage("mind-recognize-attention", lambda module: find_attention(module, host)),
