@@ -10,7 +10,7 @@ Constants are summed here, by NumPy. Zero points of weights go into the weights 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
@@ -38,6 +38,8 @@ LEAST_WORK = 1 << 12
 """Products of fewer multiplications stay: the ops around them would take as long."""
 FACTORS = 4
 """The depth of a product is a multiple of this: so many factors has a word."""
+MOST_PATCHES = 1 << 26
+"""The windows of a convolution are stored, as bytes, where they have no more elements."""
 _OFFSET = 128
 Axes = tuple[int, ...]
 
@@ -45,8 +47,9 @@ Axes = tuple[int, ...]
 def narrow_products(root: Operation, supports: Callable[[ptir.PtirOp], bool] = lambda op: True) -> bool:
     """Rewrite the products inside a verified `root` that `supports` takes; return whether there were any."""
     became: dict[SSAValue, SSAValue] = {}
-    for op in [op for op in walk(root) if isinstance(op, ptir.DotGeneralOp) and not isinstance(op.parent_op(), ptir.FusionOp)]:
-        made = _narrow(op) if supports(op) else None
+    ops = [op for op in walk(root) if isinstance(op, (ptir.DotGeneralOp, ptir.ConvolutionOp))]
+    for op in ops:
+        made = _narrow(op) if not isinstance(op.parent_op(), ptir.FusionOp) and supports(op) else None
         if made is None:
             continue
         block = op.parent
@@ -87,23 +90,81 @@ class _Side:
         return reshape(moved, (*batch, *free, *ones) if self.is_left else (*batch, *ones, *free))
 
 
-def _narrow(op: ptir.DotGeneralOp) -> Operation | None:
+def _narrow(op: ptir.DotGeneralOp | ptir.ConvolutionOp) -> Operation | None:
     """The same numbers from a product of bytes; None for other products."""
     specs = [spec_of(v) for v in (*op.operands, *op.results)]
     if any(not s.is_static or s.dtype is not SI32 for s in specs) or accumulator(op) is not SI32:
         return None
-    values = op.values()
-    sides = [_side(op, which) for which in (0, 1)]
+    found = _of_patches(op) if isinstance(op, ptir.ConvolutionOp) else _of_operands(op)
+    if found is None:
+        return None
+    stated: dict[str, Any] = {**found.roles, "accum_dtype": SI32, "out_dtype": SI32}
+    product = make(ptir.DotGeneralOp, found.lhs.codes, found.rhs.codes, type=op.result.type, **stated)
+    return cast(Operation, _corrected(product, (found.lhs, found.rhs), found.sides, found.depth))
+
+
+@dataclass(frozen=True)
+class _Product:
+    """A product of bytes with offsets: its operands, the roles of their axes, and how many terms a sum has."""
+
+    lhs: Bytes
+    rhs: Bytes
+    roles: Mapping[str, Axes]
+    sides: tuple[_Side, _Side]
+    depth: int
+
+
+def _is_worthwhile(depth: int, results: int) -> bool:
+    return depth > 0 and depth % FACTORS == 0 and results * depth >= LEAST_WORK
+
+
+def _of_operands(op: ptir.DotGeneralOp) -> _Product | None:
+    sides = _side(op, 0), _side(op, 1)
     depth = prod(static(op.lhs)[a] for a in sides[0].contract)
-    if depth % FACTORS or depth == 0 or prod(static(op.result)) * depth < LEAST_WORK:
+    if not _is_worthwhile(depth, prod(static(op.result))):
         return None
-    found = [_bytes(v, side.contract) for v, side in zip(op.operands, sides, strict=True)]
-    if found[0] is None or found[1] is None:
+    lhs, rhs = (_bytes(v, side.contract) for v, side in zip(op.operands, sides, strict=True))
+    values = op.values()
+    roles = {name: tuple(values[name]) for name in ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")}
+    return None if lhs is None or rhs is None else _Product(lhs, rhs, roles, sides, depth)
+
+
+def _of_patches(op: ptir.ConvolutionOp) -> _Product | None:
+    """A convolution as the product of its windows, as rows of bytes, and the filters; around the image is the zero point."""
+    values, rank = op.values(), len(static(op.lhs))
+    *window, channels, outputs = static(op.rhs)
+    depth = prod(window) * channels
+    plain = values["feature_group_count"] == 1 and set(values["base_dilation"]) <= {1}
+    plain = plain and prod(static(op.result)[:-1]) * depth <= MOST_PATCHES
+    if not plain or not _is_worthwhile(depth, prod(static(op.result))):
         return None
-    names = ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")
-    stated: dict[str, Any] = {name: values[name] for name in names} | {"accum_dtype": SI32, "out_dtype": SI32}
-    product = make(ptir.DotGeneralOp, found[0].codes, found[1].codes, type=op.result.type, **stated)
-    return cast(Operation, _corrected(product, [found[0], found[1]], sides, depth))
+    image, filters = _bytes(op.lhs, tuple(range(1, rank))), _bytes(op.rhs, tuple(range(rank - 1)))
+    if image is None or filters is None or not isinstance(image.offset, int) or not -128 <= -image.offset < 128:
+        return None
+    padding, strides = values["padding"], values["strides"]
+    rows = image.codes
+    if prod(window) > 1 or any(n for pair in padding for n in pair) or set(strides) - {1}:
+        rows = make(
+            ptir.ExtractPatchesOp,
+            rows,
+            type=tensor_type(SI8, (*static(op.result)[:-1], depth)),
+            window=window,
+            strides=strides,
+            dilation=values["window_dilation"],
+            padding=padding,
+            pad_value=ptir.PtirLiteralAttr.from_values(SI8, (), [-image.offset]),
+        )
+    offset = filters.offset if isinstance(filters.offset, int) else reshape(filters.offset, (1, outputs))
+    matrix = _flat(filters.codes, (depth, outputs))
+    roles: dict[str, Axes] = {"batch_lhs": (), "batch_rhs": (), "contract_lhs": (rank - 1,), "contract_rhs": (0,)}
+    sides = _Side((), (rank - 1,), tuple(range(rank - 1)), True), _Side((), (0,), (1,), False)
+    return _Product(Bytes(rows, image.offset), Bytes(matrix, offset), roles, sides, depth)
+
+
+def _flat(codes: Value, shape: tuple[int, ...]) -> Value:
+    """Codes under another shape; of a constant a constant."""
+    array = _array(value_of(codes))
+    return reshape(codes, shape) if array is None else _constant(array.reshape(shape), SI8)
 
 
 def _side(op: ptir.DotGeneralOp, which: int) -> _Side:
@@ -161,6 +222,13 @@ def _bytes(value: SSAValue, contract: Axes) -> Bytes | None:
     known = _known(value)
     if known is not None and -_OFFSET <= known.min(initial=0) and known.max(initial=0) < _OFFSET:
         return Bytes(_constant(known, SI8), 0)
+    if (turned := made_by(value, ptir.TransposeOp)) is not None:
+        perm: Axes = tuple(turned.values()["perm"])
+        inner = _bytes(turned.x, tuple(perm[a] for a in contract))
+        if inner is None:
+            return None
+        offset = inner.offset if isinstance(inner.offset, int) else transpose(inner.offset, perm)
+        return Bytes(transpose(inner.codes, perm), offset)
     if (difference := made_by(value, ptir.SubOp)) is not None:
         found, zero = _cast_bytes(difference.lhs), _along(difference.rhs, contract)
         if found is None or zero is None:
@@ -210,6 +278,9 @@ def _known(value: SSAValue) -> np.ndarray[Any, Any] | None:
     if (op := made_by(value, ptir.CastOp)) is not None and read_type(op.x.type).dtype in (SI8, UI8):
         found = _array(op.x)
         return None if found is None else found.astype(np.int16)
+    if (turned := made_by(value, ptir.TransposeOp)) is not None:
+        found = _known(turned.x)
+        return None if found is None else found.transpose(turned.values()["perm"])
     if (spread := made_by(value, ptir.BroadcastToOp)) is not None:
         found = _known(spread.x)
         return None if found is None else np.broadcast_to(found, static(value))

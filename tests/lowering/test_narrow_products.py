@@ -144,3 +144,63 @@ module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
     assert narrow_products(changed) == (weights == [-128, 127])
     for made in (compile(changed), compile(module, target="native")):
         np.testing.assert_array_equal(made(x), x.astype(np.int32) @ numbers)
+
+
+CONVOLUTIONS: dict[str, tuple[list[int], list[list[int]], list[int]]] = {
+    "padded": ([1, 1], [[1, 1], [2, 0]], [1, 1]),
+    "by steps": ([2, 3], [[0, 1], [1, 1]], [1, 1]),
+    "with holes": ([1, 1], [[2, 2], [2, 1]], [2, 2]),
+    "inside": ([1, 1], [[0, 0], [0, 0]], [1, 1]),
+}
+"""Strides, padding and dilations."""
+
+
+def convolution(
+    form: str, zero: int, dtype: str, window: int, channels: int = 16, *, filters_less: bool = False, groups: int = 1
+) -> Any:
+    """Return a convolution of an image with channels second, as ONNX has them, less a zero point; filters may have one each."""
+    strides, padding, dilations = CONVOLUTIONS[form]
+    each = zip((9, 11), strides, padding, dilations, strict=True)
+    places = [(n + sum(pads) - (window - 1) * d - 1) // s + 1 for n, s, pads, d in each]
+    image, turned, filters = f"2x{channels}x9x11", f"2x9x11x{channels}", f"{window}x{window}x{channels // groups}x8"
+    result = f"tensor<2x{places[0]}x{places[1]}x8xsi32>"
+    sizes = f"[{window}, {window}, {channels // groups}, 8]"
+    return parse(f"""
+module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
+  func.func @f(%x: tensor<{image}x{dtype}>, %w: tensor<{filters}xsi8>, %wz: tensor<8xsi32>) -> {result} {{
+    %u = ptir.cast %x dtype = si32 : tensor<{image}x{dtype}> -> tensor<{image}xsi32>
+    %z = ptir.constant fill {zero} : tensor<{image}xsi32>
+    %d = ptir.sub %u, %z : tensor<{image}xsi32>
+    %a = ptir.transpose %d perm = [0, 2, 3, 1] : tensor<{image}xsi32> -> tensor<{turned}xsi32>
+    %v = ptir.cast %w dtype = si32 : tensor<{filters}xsi8> -> tensor<{filters}xsi32>
+    %y = ptir.broadcast_to %wz result_shape = {sizes} : tensor<8xsi32> -> tensor<{filters}xsi32>
+    %b = ptir.sub %v, %y : tensor<{filters}xsi32>
+    %r = ptir.convolution %a, {"%b" if filters_less else "%v"} strides = {strides} padding = {padding} base_dilation = [1, 1]
+      window_dilation = {dilations} feature_group_count = {groups} : (tensor<{turned}xsi32>, tensor<{filters}xsi32>) -> {result}
+    func.return %r : {result}
+  }}
+}}""")
+
+
+@pytest.mark.parametrize("form", CONVOLUTIONS)
+@pytest.mark.parametrize(("dtype", "zero"), [("ui8", 0), ("ui8", 131), ("ui8", 255), ("si8", 0), ("si8", -128), ("si8", 127)])
+@pytest.mark.parametrize("window", [1, 2, 3])
+@pytest.mark.parametrize("filters_less", [False, True])
+def test_convolutions_are_equal(form: str, dtype: str, zero: int, window: int, *, filters_less: bool) -> None:
+    module = convolution(form, zero, dtype, window, filters_less=filters_less)
+    rng = np.random.default_rng([window, zero + 128])
+    x = rng.integers(0, 256, (2, 16, 9, 11)).astype(np.uint8)
+    arrays = x if dtype == "ui8" else x.view(np.int8), rng.integers(-128, 128, (window, window, 16, 8)).astype(np.int8)
+    zeros = rng.integers(-200, 200, 8).astype(np.int32)
+    expected = compile(module.clone())(*arrays, zeros)
+    changed = module.clone()
+    assert narrow_products(changed)
+    np.testing.assert_array_equal(compile(changed)(*arrays, zeros), expected)
+    np.testing.assert_array_equal(compile(module, target="native")(*arrays, zeros), expected)
+
+
+def test_other_convolutions_stay() -> None:
+    assert not narrow_products(convolution("padded", 3, "ui8", 3, groups=2))
+    assert not narrow_products(convolution("padded", 3, "ui8", 3, channels=3))
+    assert not narrow_products(convolution("padded", 256, "ui8", 3))
+    assert not narrow_products(convolution("padded", 3, "si16", 3))
