@@ -38,6 +38,7 @@ from mind_passes.fusion.merge_components import merge_components
 from mind_passes.fusion.merge_lookups import LOOKUPS, merge_lookups
 from mind_passes.fusion.rematerialize import rematerialize
 from mind_passes.fusion.select_scatters import select_scatters
+from mind_passes.fusion.split_windows import split_windows
 from mind_passes.fusion.tile_batch import tile_batch
 from mind_passes.fusion.unroll_axes import unroll_axes
 from mind_passes.fusion.wrap import is_pointwise_or_reduction
@@ -136,6 +137,7 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-recognize-convolutions", simplified(lambda module: recognize(module, ("convolution",)))),
         Stage("mind-ptir-convolve-patches", simplified(lambda module: convolve_patches(module, computes))),
         Stage("mind-ptir-expand-quantized", lambda module: expand_quantized(module, computes)),
+        Stage("mind-ptir-split-windows", lambda module: split_windows(module, computes)),
         Stage("mind-ptir-narrow-products", simplified(lambda module: bool(host.dots) and narrow_products(module, computes))),
         Stage("mind-ptir-expand-norms", lambda module: expand_norms(module, is_norm_kernel)),
         Stage("mind-ptir-unroll-axes", simplified(unroll_axes)),
