@@ -3,7 +3,7 @@ Reductions of windows that overlap along several axes become one reduction for e
 
     max over (i, j) of x[p + i, q + j]   is   max over j of y[p, q + j],   y[p, q] = max over i of x[p + i, q]
 
-so that a result costs the sum of the window's extents, not their product. Steps along an axis leave fewer places for those after it.
+so that a result costs the sum of the window's extents, not their product. Steps along an axis leave fewer places for those after.
 Sums of floats stay as they are: their rounding depends on the order.
 """
 
