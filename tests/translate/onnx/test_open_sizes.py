@@ -278,3 +278,47 @@ def test_a_transposed_convolution_that_pads_to_a_size_is_refused() -> None:
     with pytest.raises(MindError, match="a ConvTranspose that pads to a size along a dimension without a size") as caught:
         read_onnx(made.SerializeToString())
     assert caught.value.code == "E8008"
+
+
+RESIZED: dict[str, tuple[str, dict[str, Any]]] = {
+    "scales, as PyTorch": ("scales", {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}),
+    "sizes, as PyTorch": ("sizes", {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}),
+    "scales by centres": ("scales", {}),
+    "sizes by centres": ("sizes", {"nearest_mode": "round_prefer_ceil"}),
+}
+
+
+def resized(by: str, attributes: dict[str, Any], scale: float = 3.0) -> Any:
+    """Return a model that resizes `x` of `[B, 2, T]` along `T`, by scales or by a size that is computed."""
+    nodes: list[tuple[str, list[str], list[str], dict[str, Any]]] = [
+        ("Shape", ["x"], ["front"], {"end": 2}),
+        ("Mul", ["size", "n3"], ["more"], {}),
+        ("Concat", ["front", "more"], ["sizes"], {"axis": 0}),
+        ("Resize", ["x", "", "scales" if by == "scales" else "", "" if by == "scales" else "sizes"], ["y"], attributes),
+    ]
+    made = model(nodes, [("B", 2, "T")])
+    made.graph.initializer.append(onnx.numpy_helper.from_array(np.array([1, 1, scale], np.float32), "scales"))
+    return made
+
+
+@pytest.mark.parametrize("name", RESIZED)
+def test_nearest_elements_by_whole_factors(name: str) -> None:
+    func = check(resized(*RESIZED[name]), [(2, 2, n) for n in (1, 2, 5)])
+    assert '"B,*,3*T"' in str(func.function_type.outputs.data[0])
+
+
+@pytest.mark.parametrize(
+    ("attributes", "scale"),
+    [
+        ({"mode": "linear"}, 3.0),
+        ({}, 2.5),
+        ({"coordinate_transformation_mode": "align_corners"}, 3.0),
+        ({"coordinate_transformation_mode": "asymmetric"}, 3.0),
+    ],
+)
+def test_other_resizes_along_names_are_refused(attributes: dict[str, Any], scale: float) -> None:
+    with pytest.raises(
+        MindError, match="Resize but to the nearest elements by a whole factor along a dimension without"
+    ) as caught:
+        read_onnx(resized("scales", attributes, scale).SerializeToString())
+    assert caught.value.code == "E8008"
