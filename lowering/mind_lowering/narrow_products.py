@@ -38,6 +38,8 @@ LEAST_WORK = 1 << 12
 """Products of fewer multiplications stay: the ops around them would take as long."""
 FACTORS = 4
 """The depth of a product is a multiple of this: so many factors has a word."""
+LEAST_CHANNELS = 3
+"""Images of as many channels get more, of zeros, where windows would not fill words."""
 MOST_PATCHES = 1 << 26
 """The windows of a convolution are stored, as bytes, where they have no more elements."""
 _OFFSET = 128
@@ -133,7 +135,8 @@ def _of_patches(op: ptir.ConvolutionOp) -> _Product | None:
     """A convolution as the product of its windows, as rows of bytes, and the filters; around the image is the zero point."""
     values, rank = op.values(), len(static(op.lhs))
     *window, channels, outputs = static(op.rhs)
-    depth = prod(window) * channels
+    more = -channels % FACTORS if prod(window) * channels % FACTORS and channels >= LEAST_CHANNELS else 0
+    depth = prod(window) * (channels + more)
     plain = values["feature_group_count"] == 1 and set(values["base_dilation"]) <= {1}
     plain = plain and prod(static(op.result)[:-1]) * depth <= MOST_PATCHES
     if not plain or not _is_worthwhile(depth, prod(static(op.result))):
@@ -141,8 +144,10 @@ def _of_patches(op: ptir.ConvolutionOp) -> _Product | None:
     image, filters = _bytes(op.lhs, tuple(range(1, rank))), _bytes(op.rhs, tuple(range(rank - 1)))
     if image is None or filters is None or not isinstance(image.offset, int) or not -128 <= -image.offset < 128:
         return None
+    if more and filters.offset != 0:
+        return None
     padding, strides = values["padding"], values["strides"]
-    rows = image.codes
+    rows, matrix = _padded(image.codes, rank - 1, more), _padded(filters.codes, rank - 2, more)
     if prod(window) > 1 or any(n for pair in padding for n in pair) or set(strides) - {1}:
         rows = make(
             ptir.ExtractPatchesOp,
@@ -155,10 +160,24 @@ def _of_patches(op: ptir.ConvolutionOp) -> _Product | None:
             pad_value=ptir.PtirLiteralAttr.from_values(SI8, (), [-image.offset]),
         )
     offset = filters.offset if isinstance(filters.offset, int) else reshape(filters.offset, (1, outputs))
-    matrix = _flat(filters.codes, (depth, outputs))
+    matrix = _flat(matrix, (depth, outputs))
     roles: dict[str, Axes] = {"batch_lhs": (), "batch_rhs": (), "contract_lhs": (rank - 1,), "contract_rhs": (0,)}
     sides = _Side((), (rank - 1,), tuple(range(rank - 1)), True), _Side((), (0,), (1,), False)
     return _Product(Bytes(rows, image.offset), Bytes(matrix, offset), roles, sides, depth)
+
+
+def _padded(codes: Value, axis: int, count: int) -> Value:
+    """Codes with zeros after the last along an axis; of a constant a constant."""
+    if count == 0:
+        return codes
+    shape = static(codes)
+    high = tuple(count if a == axis else 0 for a in range(len(shape)))
+    if (array := _array(value_of(codes))) is not None:
+        return _constant(np.pad(array, [(0, n) for n in high]), SI8)
+    none = (0,) * len(shape)
+    zero = ptir.PtirLiteralAttr.from_values(SI8, (), [0])
+    wide = tensor_type(SI8, tuple(n + h for n, h in zip(shape, high, strict=True)))
+    return make(ptir.PadOp, codes, type=wide, low=none, high=high, interior=none, pad_value=zero)
 
 
 def _flat(codes: Value, shape: tuple[int, ...]) -> Value:

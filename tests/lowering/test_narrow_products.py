@@ -199,8 +199,24 @@ def test_convolutions_are_equal(form: str, dtype: str, zero: int, window: int, *
     np.testing.assert_array_equal(compile(module, target="native")(*arrays, zeros), expected)
 
 
+@pytest.mark.parametrize("form", CONVOLUTIONS)
+@pytest.mark.parametrize("channels", [3, 5, 7])
+@pytest.mark.parametrize("zero", [0, 131])
+def test_channels_that_fill_no_words_are_padded(form: str, channels: int, zero: int) -> None:
+    module = convolution(form, zero, "ui8", 3, channels)
+    rng = np.random.default_rng(channels)
+    x = rng.integers(0, 256, (2, channels, 9, 11)).astype(np.uint8)
+    arrays = x, rng.integers(-128, 128, (3, 3, channels, 8)).astype(np.int8), np.zeros(8, np.int32)
+    expected = compile(module.clone())(*arrays)
+    changed = module.clone()
+    assert narrow_products(changed)
+    np.testing.assert_array_equal(compile(changed)(*arrays), expected)
+    np.testing.assert_array_equal(compile(module, target="native")(*arrays), expected)
+
+
 def test_other_convolutions_stay() -> None:
     assert not narrow_products(convolution("padded", 3, "ui8", 3, groups=2))
-    assert not narrow_products(convolution("padded", 3, "ui8", 3, channels=3))
+    assert not narrow_products(convolution("padded", 3, "ui8", 3, channels=2))
+    assert not narrow_products(convolution("padded", 3, "ui8", 3, channels=5, filters_less=True))
     assert not narrow_products(convolution("padded", 256, "ui8", 3))
     assert not narrow_products(convolution("padded", 3, "si16", 3))
