@@ -7,7 +7,7 @@ Pure: nothing here knows xDSL. docs/dynamic.md says what is decided.
 from .declarations import Declaration, declare, parse_declaration, relation_text, substituted_texts
 from .expr import ZERO, Atom, Extent, TooLarge, extent, symbol
 from .facts import Contradiction, Facts
-from .operations import ceildiv, evaluate, floordiv, max_of, min_of, mod, substitute
+from .operations import ceildiv, evaluate, floordiv, max_of, min_of, mod, substitute, without_quotient
 from .text import ExtentSyntaxError, extent_text, parse_extent
 
 __all__ = [
@@ -34,4 +34,5 @@ __all__ = [
     "substitute",
     "substituted_texts",
     "symbol",
+    "without_quotient",
 ]

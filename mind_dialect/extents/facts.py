@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import gcd, inf
 
 from .expr import ZERO, Atom, Extent, Monomial, TooLarge, atom, extent, of_atom, symbol, without
-from .operations import floordiv, max_of
+from .operations import floordiv, max_of, without_quotient
 from .proofs import ANY_SIZE, Prover, Range, tighten
 
 ROUNDS = 8
@@ -202,7 +202,7 @@ class Facts:
 
     def _assume_nonnegative(self, e: Extent, claim: str, source: str) -> None:
         try:
-            d = tighten(self.norm(e))
+            d = tighten(without_quotient(self.norm(e)))
         except TooLarge:
             return
         earlier = self._mention(e, source)

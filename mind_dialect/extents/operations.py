@@ -160,6 +160,23 @@ def _undominated(operands: list[Extent], nonnegative: Predicate) -> list[Extent]
     return kept
 
 
+def without_quotient(e: Extent) -> Extent:
+    """
+    Return an expression that is at least 0 where `e` is and nowhere else, without the quotient that `e` is but for a constant.
+
+    >>> from mind_dialect.extents import symbol
+    >>> without_quotient(floordiv(symbol("T"), extent(5)) - 4), without_quotient(symbol("T") - 4)
+    (T - 20, T - 4)
+    """
+    ((monomial, factor), *rest) = e.sorted_terms or (((), 0),)
+    if factor != 1 or len(monomial) != 1 or monomial[0].kind != "div" or any(m for m, _ in rest):
+        return e
+    dividend, divisor = monomial[0].args
+    if not divisor.is_constant or divisor.constant <= 0:
+        return e
+    return without_quotient(dividend + e.constant * divisor.constant)
+
+
 def max_of(*operands: Extent, nonnegative: Predicate = lambda e: e.is_nonnegative) -> Extent:
     """
     Return the maximum; `nonnegative` says which differences of operands are known to be at least 0.

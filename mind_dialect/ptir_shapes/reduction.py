@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from ..errors import error
-from ..extents.dims import add_dims, floordiv_dims, max_dims, mul_dims
+from ..extents.dims import add_dims, floordiv_dims, is_nonnegative, max_dims, mul_dims
 from . import dims
 from .dims import UNKNOWN, Dim, Dims, Pairs, at_least, bounded, equal_dims, lengths, rank_error, require
 
@@ -100,9 +100,14 @@ def _window_extent(n: Dim, window: int, stride: int, pads: tuple[int, int], base
     if isinstance(n, int):
         padded = sum(pads) + (0 if n == 0 else (n - 1) * base + 1)
         return 0 if padded < reach else (padded - reach) // stride + 1
-    spread = max_dims(0, add_dims(mul_dims(n, base), 1 - base)) if base > 1 else n
+    spread = _at_least_0(add_dims(mul_dims(n, base), 1 - base)) if base > 1 else n
     # Where fewer are there than the window reaches, the quotient is at most 0.
-    return max_dims(0, floordiv_dims(add_dims(spread, sum(pads) - reach + stride), stride))
+    return _at_least_0(floordiv_dims(add_dims(spread, sum(pads) - reach + stride), stride))
+
+
+def _at_least_0(n: Dim) -> Dim:
+    """Return the greater of a dimension and 0: the dimension itself where facts say that it is, so that texts stay short."""
+    return n if is_nonnegative(n) else max_dims(0, n)
 
 
 def windows(

@@ -36,6 +36,8 @@ PASS_ALIASES = {
     "ptir-fold": "mind-ptir-fold",
     "ptir-fuse": "mind-ptir-fuse",
     "ptir-convolve-patches": "mind-ptir-convolve-patches",
+    "ptir-split-windows": "mind-ptir-split-windows",
+    "ptir-narrow-products": "mind-ptir-narrow-products",
     "ptir-select-scatters": "mind-ptir-select-scatters",
     "ptir-gather-axes": "mind-ptir-gather-axes",
     "ptir-expand-quantized": "mind-ptir-expand-quantized",

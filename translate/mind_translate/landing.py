@@ -17,6 +17,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.elements import Number
+from mind_dialect.extents.dims import sub_dims
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp, bitcast_ops
 from mind_dialect.ptir.types import I1, SI8, SI32, SI64, Kind, PtirDType, TensorSpec, read_type
 from mind_dialect.ptir_shapes import UNKNOWN, Dim, Dims
@@ -153,15 +154,15 @@ class Lander:
         steps = tuple(strides) if strides is not None else (1,) * len(shape)
         if not any(starts) and tuple(limits) == shape and set(steps) <= {1}:
             return x
-        if any(isinstance(n, str) for n in shape):
+        if UNKNOWN in shape:
             return self._taken(x, starts, limits, steps)
         if set(steps) <= {1}:
-            sizes = tuple(b - a if isinstance(b, int) else b for a, b in zip(starts, limits, strict=True))
+            sizes = tuple(sub_dims(b, a) for a, b in zip(starts, limits, strict=True))
             return self.emit(ptir.SliceOp, x, starts=tuple(starts), sizes=sizes)
         return self.emit(ptir.StridedSliceOp, x, starts=tuple(starts), limits=tuple(limits), strides=steps)
 
     def _taken(self, x: SSAValue, starts: Sequence[int], limits: Sequence[Dim], strides: Sequence[int]) -> SSAValue:
-        """A slice of what has dimensions with names, along those that have none: rows by number."""
+        """A slice of what has dimensions that are not known, along others: rows by number."""
         for axis, (n, start, limit, stride) in enumerate(zip(self.shape(x), starts, limits, strides, strict=True)):
             if limit == n and not start and stride == 1:
                 continue
@@ -173,7 +174,7 @@ class Lander:
             x = self.transpose(taken, inverse_permutation(front))
         return x
 
-    def part(self, x: SSAValue, axis: int, start: int, limit: int, stride: int = 1) -> SSAValue:
+    def part(self, x: SSAValue, axis: int, start: int, limit: Dim, stride: int = 1) -> SSAValue:
         """The elements `start` up to `limit` along one axis."""
         shape = self.shape(x)
         starts, strides = [0] * len(shape), [1] * len(shape)

@@ -38,6 +38,7 @@ from mind_passes.fusion.merge_components import merge_components
 from mind_passes.fusion.merge_lookups import LOOKUPS, merge_lookups
 from mind_passes.fusion.rematerialize import rematerialize
 from mind_passes.fusion.select_scatters import select_scatters
+from mind_passes.fusion.split_windows import split_windows
 from mind_passes.fusion.tile_batch import tile_batch
 from mind_passes.fusion.unroll_axes import unroll_axes
 from mind_passes.fusion.wrap import is_pointwise_or_reduction
@@ -57,6 +58,7 @@ from ..launch.kernel_patterns import Rejection
 from ..launch.liveness import home, whole
 from ..launch.loop_carried import place_loop_carried
 from ..launch.memory_ops import AllocOp, Space, ViewOp
+from ..narrow_products import narrow_products
 from ..outline import drop_barriers, own_functions, own_module
 from ..ptir_optimize import optimize_marked, simplified
 from . import costs
@@ -137,6 +139,8 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-recognize-convolutions", simplified(lambda module: recognize(module, ("convolution",)))),
         Stage("mind-ptir-convolve-patches", simplified(lambda module: convolve_patches(module, computes))),
         Stage("mind-ptir-expand-quantized", lambda module: expand_quantized(module, computes)),
+        Stage("mind-ptir-split-windows", lambda module: split_windows(module, computes)),
+        Stage("mind-ptir-narrow-products", simplified(lambda module: bool(host.dots) and narrow_products(module, computes))),
         Stage("mind-ptir-expand-norms", lambda module: expand_norms(module, is_norm_kernel)),
         Stage("mind-ptir-unroll-axes", simplified(unroll_axes)),
         Stage("mind-recognize-attention", lambda module: find_attention(module, host)),

@@ -128,3 +128,13 @@ def test_bad_scales_are_refused() -> None:
     made = model([constant("s", [1, 1, 2, 2]), node("Resize", "x s", "y")], 10, [1, 1, "H", 4])
     with pytest.raises(MindError, match=r"Resize.* without a size"):
         read_onnx(made)
+
+
+@pytest.mark.parametrize("scale", [2.0, 1.7, 0.7])
+@pytest.mark.parametrize("nearest", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+def test_coordinates_of_opset_11(scale: float, nearest: str) -> None:
+    """Corners of elements from their centres, as converters from TensorFlow write them."""
+    attributes = {"coordinate_transformation_mode": "tf_half_pixel_for_nn", "nearest_mode": nearest, "mode": "nearest"}
+    nodes = [constant("roi", []), constant("scales", [1, 1, scale, scale]), node("Resize", "x roi scales", "y", **attributes)]
+    x = np.random.default_rng(2).standard_normal((1, 2, 7, 10), dtype=np.float32)
+    check(model(nodes, 11, [1, 2, 7, 10]), x, exact=True)

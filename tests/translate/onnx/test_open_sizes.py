@@ -213,3 +213,112 @@ def test_a_loop_as_long_as_a_dimension_stacks_its_rows(less: str) -> None:
     func = check(model(nodes), [(2, n) for n in (2, 3, 5)])  # the evaluator stacks no rows of zero iterations
     assert f'"{"T" if less == "s0" else "max(1,T)-1"},B"' in str(func.function_type.outputs.data[0])
     assert "ptir.scan" in str(func)
+
+
+def test_names_that_must_be_equal_become_one() -> None:
+    """A mask of `N` columns is added to the products with `P+T` keys: it has `P+T` columns, and another size is an error."""
+    nodes: Nodes = [("Concat", ["x1", "x"], ["keys"], {"axis": 1}), ("Mul", ["keys", "x2"], ["y"], {})]
+    made = model(nodes, [("B", "T"), ("B", "P"), ("C", "N")])
+    arrays = [np.random.default_rng(i).standard_normal(s, dtype=np.float32) for i, s in enumerate([(2, 3), (2, 4), (2, 7)])]
+    (expected,) = reference.ReferenceEvaluator(made).run(None, dict(zip(("x", "x1", "x2"), arrays, strict=True)))
+    for target in ("numpy", "native"):
+        program = compile(read_onnx(made.SerializeToString()), target=target)
+        assert [str(spec) for spec in program.inputs] == ["f32[B, T]", "f32[B, P]", "f32[B, P+T]"]
+        np.testing.assert_array_equal(program(*arrays), expected)
+        with pytest.raises(MindError) as caught:
+            program(*arrays[:2], arrays[2][:, :1])
+        assert caught.value.code == "E8001"
+
+
+def test_rows_of_a_product_are_as_many_as_columns() -> None:
+    made = model([("MatMul", ["x", "x1"], ["y"], {})], [("B", "T"), ("N", 2)])
+    program = compile(read_onnx(made.SerializeToString()))
+    assert [str(spec) for spec in program.inputs] == ["f32[B, T]", "f32[T, 2]"]
+    np.testing.assert_array_equal(program(np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)), np.full((2, 2), 3))
+
+
+def test_a_name_keeps_the_size_that_is_given() -> None:
+    made = model([("Add", ["x", "x1"], ["y"], {})], [("B", "T"), ("B", "N")])
+    program = compile(read_onnx(made.SerializeToString(), dims={"N": 1}))
+    assert program(np.ones((2, 3), np.float32), np.ones((2, 1), np.float32)).shape == (2, 3)
+
+
+def test_layers_of_convolutions_have_sizes() -> None:
+    """Each layer has fewer places by steps, as encoders of sound have; the last size is a quotient of the first."""
+    nodes: list[tuple[str, list[str], list[str], dict[str, Any]]] = []
+    for i in range(7):
+        name = "x" if i == 0 else f"h{i}"
+        nodes.append(("Conv", [name, "kernel2"], [f"c{i}"], {"strides": [2]}))
+        nodes.append(("Div", [f"c{i}", "two"], [f"h{i + 1}" if i < 6 else "y"], {}))
+    made = model(nodes, [("B", 1, "T")])
+    made.graph.initializer.extend(
+        [
+            onnx.numpy_helper.from_array(np.array([[[1, 2]]], np.float32), "kernel2"),
+            onnx.numpy_helper.from_array(np.float32(2), "two"),
+        ]
+    )
+    func = check(made, [(2, 1, n) for n in (128, 255, 256, 400)])
+    assert [d.text for d in declarations_of(func)] == ["T >= 128"]
+    assert '"B,*,T floordiv 128"' in str(func.function_type.outputs.data[0])
+    with pytest.raises(MindError, match="T >= 128") as caught:
+        compile(read_onnx(made.SerializeToString()))(np.zeros((2, 1, 127), np.float32))
+    assert caught.value.code == "E8010"
+
+
+@pytest.mark.parametrize("attributes", [{}, {"strides": [3], "pads": [1, 2]}, {"strides": [2], "pads": [3, 3]}, {"pads": [4, 0]}])
+def test_a_transposed_convolution_along_a_name(attributes: dict[str, Any]) -> None:
+    made = model([("ConvTranspose", ["x", "turned"], ["y"], attributes)], [("B", 2, "T")])
+    w = np.random.default_rng(3).standard_normal((2, 3, 4), dtype=np.float32)
+    made.graph.initializer.append(onnx.numpy_helper.from_array(w, "turned"))
+    check(made, [(1, 2, n) for n in (4, 5, 9)])
+
+
+def test_a_transposed_convolution_that_pads_to_a_size_is_refused() -> None:
+    made = model([("ConvTranspose", ["x", "kernel"], ["y"], {"auto_pad": "SAME_UPPER", "strides": [2]})], [("B", 1, "T")])
+    with pytest.raises(MindError, match="a ConvTranspose that pads to a size along a dimension without a size") as caught:
+        read_onnx(made.SerializeToString())
+    assert caught.value.code == "E8008"
+
+
+RESIZED: dict[str, tuple[str, dict[str, Any]]] = {
+    "scales, as PyTorch": ("scales", {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}),
+    "sizes, as PyTorch": ("sizes", {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}),
+    "scales by centres": ("scales", {}),
+    "sizes by centres": ("sizes", {"nearest_mode": "round_prefer_ceil"}),
+}
+
+
+def resized(by: str, attributes: dict[str, Any], scale: float = 3.0) -> Any:
+    """Return a model that resizes `x` of `[B, 2, T]` along `T`, by scales or by a size that is computed."""
+    nodes: list[tuple[str, list[str], list[str], dict[str, Any]]] = [
+        ("Shape", ["x"], ["front"], {"end": 2}),
+        ("Mul", ["size", "n3"], ["more"], {}),
+        ("Concat", ["front", "more"], ["sizes"], {"axis": 0}),
+        ("Resize", ["x", "", "scales" if by == "scales" else "", "" if by == "scales" else "sizes"], ["y"], attributes),
+    ]
+    made = model(nodes, [("B", 2, "T")])
+    made.graph.initializer.append(onnx.numpy_helper.from_array(np.array([1, 1, scale], np.float32), "scales"))
+    return made
+
+
+@pytest.mark.parametrize("name", RESIZED)
+def test_nearest_elements_by_whole_factors(name: str) -> None:
+    func = check(resized(*RESIZED[name]), [(2, 2, n) for n in (1, 2, 5)])
+    assert '"B,*,3*T"' in str(func.function_type.outputs.data[0])
+
+
+@pytest.mark.parametrize(
+    ("attributes", "scale"),
+    [
+        ({"mode": "linear"}, 3.0),
+        ({}, 2.5),
+        ({"coordinate_transformation_mode": "align_corners"}, 3.0),
+        ({"coordinate_transformation_mode": "asymmetric"}, 3.0),
+    ],
+)
+def test_other_resizes_along_names_are_refused(attributes: dict[str, Any], scale: float) -> None:
+    with pytest.raises(
+        MindError, match="Resize but to the nearest elements by a whole factor along a dimension without"
+    ) as caught:
+        read_onnx(resized("scales", attributes, scale).SerializeToString())
+    assert caught.value.code == "E8008"

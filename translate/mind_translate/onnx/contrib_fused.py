@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.errors import brief
+from mind_dialect.errors import brief, error
 from mind_dialect.ptir.types import F32, SI32
 
 from .. import linear_algebra as linalg
@@ -24,6 +24,8 @@ from .elementwise import gelu, hard_sigmoid, negative_part, relu
 from .nn import normalized
 from .node import Node
 from .products import conv, gemm, matmul, square
+from .sampling import grid_sample
+from .structural import trilu
 
 # Activations
 
@@ -146,10 +148,23 @@ def _inverse(to: OnnxConverter, node: Node) -> SSAValue:
     return found
 
 
+def _distances(to: OnnxConverter, node: Node) -> SSAValue:
+    """The distances between all rows of two matrices, or their squares, from differences."""
+    x, y = node.ranked(0, 2), node.ranked(1, 2)
+    metric = node.word("metric", "sqeuclidean", ("sqeuclidean", "euclidean"))
+    (n, k), (m, width) = to.shape(x), to.shape(y)
+    if k != width:
+        raise error("E3003", f"rows of {k} and of {width} numbers", dimension="columns", extents=(k, width))
+    apart = to.minus(to.reshape(x, (n, 1, k)), to.reshape(y, (1, m, k)))
+    found = to.reduced("sum", to.times(apart, apart), [2], keepdims=False)
+    return found if metric == "sqeuclidean" else to.emit(ptir.SqrtOp, found)
+
+
 _CONV = "auto_pad dilations group kernel_shape pads strides"
 FUSED: dict[str, OnnxRow] = {
     "SimplifiedLayerNormalization": stated(2, 2, "axis epsilon stash_type", _simplified),
     "com.microsoft.BiasGelu": stated(2, 2, "", lambda to, node: gelu(to, _biased(to, node), is_exact=True)),
+    "com.microsoft.CDist": stated(2, 2, "metric", _distances),
     "com.microsoft.EmbedLayerNormalization": stated(7, 9, "epsilon mask_index_type", _embed_norm, optional=(1, 4)),
     "com.microsoft.FastGelu": stated(1, 2, "", lambda to, node: gelu(to, _biased(to, node), is_exact=False)),
     "com.microsoft.FusedConv": stated(2, 4, f"{_CONV} activation activation_params", _fused_conv),
@@ -158,11 +173,14 @@ FUSED: dict[str, OnnxRow] = {
     ),
     "com.microsoft.FusedMatMul": stated(2, 2, "alpha transA transB transBatchA transBatchB", _fused_matmul),
     "com.microsoft.Gelu": stated(1, 1, "", lambda to, node: gelu(to, node.x(), is_exact=True)),
+    "com.microsoft.GridSample": stated(2, 2, "align_corners mode padding_mode", grid_sample),
     "com.microsoft.Inverse": stated(1, 1, "", _inverse),
     "com.microsoft.QuickGelu": stated(1, 1, "alpha", _quick_gelu),
     "com.microsoft.SkipLayerNormalization": stated(3, 5, "epsilon", lambda to, node: _skip_norm(to, node, centres=True)),
     "com.microsoft.SkipSimplifiedLayerNormalization": stated(
         3, 4, "epsilon", lambda to, node: _skip_norm(to, node, centres=False)
     ),
+    "com.microsoft.TransposeMatMul": stated(2, 2, "alpha transA transB", _fused_matmul),
+    "com.microsoft.Trilu": stated(1, 2, "upper", trilu),
 }
 """By name, with the domain unless it is that of ONNX."""

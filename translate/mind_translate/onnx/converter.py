@@ -20,7 +20,7 @@ from mind_dialect.errors import MindError, brief, error
 from mind_dialect.ptir_shapes import UNKNOWN
 
 from ..unsupported import Refused, Unsupported
-from .emitter import HOW_SIZED, Emitter
+from .emitter import HOW_SIZED, Emitter, SizesMayDiffer
 from .extents import Array, UndecidedError, is_symbolic, settled
 from .model import DOMAINS, NUMBER_OF, Tensors, dtype_of_array, package
 from .names import hint_of, shown_name
@@ -81,6 +81,8 @@ class OnnxConverter(Emitter):
         super().__init__()
         self.table, self.folds, self.functions, self.tensors = table, folds, functions, tensors
         self.unsupported = Unsupported()
+        self.unequal: list[SizesMayDiffer] = []
+        """Refusals of shapes that may fit."""
         self.scope: Scope = Scope({}, {})
         self._nodes: int = 0
         self._depth: int = 0
@@ -123,6 +125,8 @@ class OnnxConverter(Emitter):
         except Refused as refused:
             if refused is not FOLLOWS:
                 self.unsupported.add(name, refused, place=place)
+            if isinstance(refused, SizesMayDiffer):
+                self.unequal.append(refused)
             made = [Unusable(FOLLOWS)] * len(proto.output)
         except MindError as e:
             if not e.message.startswith("node "):

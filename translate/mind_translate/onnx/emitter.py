@@ -31,6 +31,14 @@ HOW_SIZED = "pass dims= with the sizes of dimensions"
 """The remedy for sizes that are not known."""
 
 
+class SizesMayDiffer(Refused):
+    """Shapes that fit if two dimensions with names are equal."""
+
+    def __init__(self, what: str, first: Dim, second: Dim):
+        super().__init__(f"{what} that fit only for some sizes", HOW_SIZED)
+        self.sizes = first, second
+
+
 class Emitter(Lander):
     """Emits ops of PTIR on values, known arrays and numbers."""
 
@@ -40,8 +48,8 @@ class Emitter(Lander):
         """Initialisers that are arguments of the program."""
         self.facts = Facts()
         """Facts about sizes that hold in every call: the demands."""
-        self.demands: dict[str, None] = {}
-        """Declarations of sizes of the program, in order."""
+        self.demands: dict[str, engine.Extent] = {}
+        """Declarations of sizes of the program, in order, and what each says is at least 0."""
 
     # Values
 
@@ -94,12 +102,14 @@ class Emitter(Lander):
         """Let calls have only sizes with `a >= b`, and know it from here on. Raises `Refused` where none has them."""
         if is_nonnegative(sub_dims(a, b)):
             return
-        text = relation_text(extent_of(a), ">=", extent_of(b))
+        rest, alone = engine.without_quotient(extent_of(a) - extent_of(b)), Facts()
+        text = relation_text(rest, ">=", engine.ZERO)
         try:
-            self.facts.assume_ge(extent_of(a), extent_of(b), text)
+            self.facts.assume_ge(rest, 0, text)
+            alone.assume_ge(rest, 0)
         except Contradiction as e:
             raise Refused(f"sizes that contradict what the model needs elsewhere: {e}", HOW_SIZED) from None
-        self.demands[text] = None
+        self.demands = {t: d for t, d in self.demands.items() if alone.ge(d, 0) is not True} | {text: rest}
 
     def known_array(self, value: SSAValue) -> Array | None:
         """The elements of a parameter or of a small constant; None for data."""
@@ -200,7 +210,7 @@ def common_shape(*shapes: Dims) -> Dims:
     for place in range(-max(map(len, shapes)), 0):
         sizes = _distinct(shape[place] for shape in shapes if len(shape) >= -place and shape[place] != 1)
         if len(sizes) > 1 and any(isinstance(n, str) for n in sizes):
-            raise Refused(f"shapes {_listed(shapes)} that fit only for some sizes", HOW_SIZED)
+            raise SizesMayDiffer(f"shapes {_listed(shapes)}", *sizes[:2])
         if len(sizes) > 1:
             message = (
                 f"cannot broadcast {_listed(shapes)}: {' and '.join(map(str, sorted(map(str, sizes))))} at dimension {place}"

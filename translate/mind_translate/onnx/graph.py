@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,9 @@ from mind_dialect.errors import brief, error
 from mind_dialect.extents.dims import is_expression, names_in, substituted, under
 from mind_dialect.extents.solutions import solutions
 from mind_dialect.program import NAME_ATTRIBUTE
-from mind_dialect.ptir.types import PtirDType, tensor_type
+from mind_dialect.ptir.types import PtirDType, read_type, tensor_type
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
-from mind_dialect.ptir_shapes import Dim
+from mind_dialect.ptir_shapes import UNKNOWN, Dim
 
 from ..unsupported import Refused
 from .converter import FOLLOWS, OnnxConverter, Scope
@@ -42,10 +43,32 @@ class Options:
     static: dict[str, Array]
     parameters: bool = False
     used: set[str] = field(default_factory=set[str])
+    equal: dict[str, Dim] = field(default_factory=dict[str, Dim])
+    """Names of dimensions that the model needs to be equal to others."""
 
 
 def convert_model(model: Any, name: str, folder: Path | None, options: Options) -> tuple[ModuleOp, dict[str, Array]]:
-    """The module of a model with the entry `@main`, and the values of the initialisers that are inputs."""
+    """
+    The module of a model with the entry `@main`, and the values of the initialisers that are inputs.
+
+    Where shapes fit only if two sizes are equal, such as those of a mask and of keys, the model is converted again with one name
+    for both: a call with sizes that differ is then an error.
+    """
+    while True:
+        graph, results = _converted(model, name, folder, options)
+        found = graph.equal_size()
+        if found is None:
+            break
+        options.equal = {n: substituted(dim, found) for n, dim in options.equal.items()} | found
+    graph.to.unsupported.raise_if_any()
+    with graph.to.inside(graph.block):
+        graph.to.add(ReturnOp(*results))
+    _sweep(graph.block)
+    return graph.module(results)
+
+
+def _converted(model: Any, name: str, folder: Path | None, options: Options) -> tuple[_Graph, list[SSAValue]]:
+    """The nodes of a model as ops, and its results; what is refused is counted."""
     versions = opsets(model, name)
     check_names(model.graph, frozenset())
     functions = {("" if f.domain in DOMAINS else f.domain, f.name, getattr(f, "overload", "")): f for f in model.functions}
@@ -58,10 +81,7 @@ def convert_model(model: Any, name: str, folder: Path | None, options: Options) 
         graph.bind()
         to.convert_nodes(model.graph.node)
         results = graph.results()
-        to.unsupported.raise_if_any()
-        to.add(ReturnOp(*results))
-    _sweep(graph.block)
-    return graph.module(results)
+    return graph, results
 
 
 def check_names(graph: Any, outer: frozenset[str]) -> None:
@@ -208,11 +228,26 @@ class _Graph:
         expression = None if given in dims else dim_expression(given)
         if expression is not None and self._solvable.issuperset(names_in(expression)):
             self.options.used.update(names_in(expression) & dims.keys())
-            return substituted(expression, dims)
+            return substituted(substituted(expression, dims), self.options.equal)
         name = given if given in dims else fallback if expression is not None else dim_name(given, fallback)
         if name in dims:
             self.options.used.add(name)
-        return dims.get(name, name)
+        return dims.get(name, self.options.equal.get(name, name))
+
+    def equal_size(self) -> dict[str, Dim] | None:
+        """
+        Return the name of a dimension of inputs and the other one that it must equal; None where there is none to replace.
+
+        Of two names, the one that inputs have later is replaced.
+        """
+        sizes = [n for a in self.block.args for n in read_type(a.type).shape]
+        plain = [n for n in sizes if isinstance(n, str) and n != UNKNOWN and not is_expression(n)]
+        for refused in self.to.unequal:
+            pairs = [(n, m) for n, m in permutations(refused.sizes) if isinstance(n, str) and n in plain and names_in(m)]
+            for name, other in sorted(pairs, key=lambda pair: plain.index(pair[0]), reverse=True):
+                if set(names_in(other)) <= {*plain} - {name}:
+                    return {name: other}
+        return None
 
     def _misfits(self, proto: Any, value: Value) -> Iterator[str]:
         """Yield each difference of an initialiser from the input of its name."""

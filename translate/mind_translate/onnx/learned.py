@@ -15,11 +15,7 @@ from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow, Values
 from .indexing import from_start
 from .node import Node
-from .reductions import softmax
-
-_WORDS = Refused("words", "PTIR has tensors of numbers only; map words to numbers before the program")
-_TREES = Refused("an ensemble of trees", "convert it to tensors, as hummingbird does")
-_VECTORS = Refused("a support vector machine", "write it as a kernel and a product")
+from .scores import TRANSFORMS, WORDS, above, count_labels, greatest, labelled, transformed, two_scores
 
 
 def _floats(to: OnnxConverter, values: Sequence[float] | None) -> SSAValue:
@@ -86,7 +82,7 @@ def _feature_vectorizer(to: OnnxConverter, node: Node) -> SSAValue:
 def _one_hot(to: OnnxConverter, node: Node) -> SSAValue:
     cats = node.ints("cats_int64s")
     if cats is None:
-        raise _WORDS
+        raise WORDS
     x = node.x()
     if not node.int("zeros", 1):
         raise Refused("an error of the run for unknown categories", "set zeros to 1")
@@ -105,7 +101,7 @@ def _label_encoder(to: OnnxConverter, node: Node) -> SSAValue:
         elif (floats := node.floats(f"{name}_floats")) is not None:
             arrays.append(np.array(floats, np.float32))
         else:
-            raise _WORDS
+            raise WORDS
         del dtype
     keys, values = (np.asarray(a) for a in arrays)
     if keys.shape != values.shape:
@@ -139,31 +135,20 @@ def _linear(to: OnnxConverter, node: Node, targets: int) -> SSAValue:
     return found if not intercepts else to.plus(found, _floats(to, intercepts))
 
 
-def _post(to: OnnxConverter, scores: SSAValue, kind: str) -> SSAValue:
-    if kind == "NONE":
-        return scores
-    if kind == "LOGISTIC":
-        return to.emit(ptir.LogisticOp, scores)
-    if kind == "SOFTMAX":
-        _, powers, total = softmax(to, scores, len(to.shape(scores)) - 1)
-        return to.over(powers, total)
-    raise Refused(f"post_transform {kind}", "use NONE, LOGISTIC or SOFTMAX")
-
-
 def _linear_regressor(to: OnnxConverter, node: Node) -> SSAValue:
-    return _post(to, _linear(to, node, node.int("targets", 1)), node.word("post_transform", "NONE"))
+    return transformed(to, _linear(to, node, node.int("targets", 1)), node.word("post_transform", "NONE", TRANSFORMS))
 
 
 def _linear_classifier(to: OnnxConverter, node: Node) -> Values:
-    labels = node.ints("classlabels_ints")
-    if labels is None or node.words("classlabels_strings"):
-        raise _WORDS
-    scores = _linear(to, node, len(node.floats("intercepts") or labels))
-    if to.shape(scores)[1] != len(labels):
-        raise Refused("two classes with one score", "give each class its own coefficients")
-    best = to.emit(ptir.ArgMaxOp, scores, axis=1, keepdims=False, output_dtype=SI64)
-    label = to.emit(ptir.TakeOp, to.array_constant(np.array(labels, np.int64)), best)
-    return [label, _post(to, scores, node.word("post_transform", "NONE"))]
+    """Scores of classes; of two classes with one score, it is that of the second."""
+    classes, kind = count_labels(node, "classlabels_ints"), node.word("post_transform", "NONE", TRANSFORMS)
+    scores = _linear(to, node, len(node.floats("intercepts") or []) or classes)
+    if to.shape(scores)[1] == classes:
+        return labelled(to, node, "classlabels_ints", greatest(to, scores), transformed(to, scores, kind))
+    if (to.shape(scores)[1], classes) != (1, 2):
+        message = f"scores of {to.shape(scores)[1]} targets for {classes} classes"
+        raise error("E8002", message, attribute="intercepts", value=to.shape(scores)[1])
+    return labelled(to, node, "classlabels_ints", above(to, scores, 0.0), two_scores(to, scores, kind))
 
 
 LEARNED: dict[str, OnnxRow | Refused] = {
@@ -172,7 +157,7 @@ LEARNED: dict[str, OnnxRow | Refused] = {
         "ArrayFeatureExtractor": _array_feature_extractor,
         "Binarizer": _binarizer,
         "CastMap": Refused("maps", "pass a tensor instead"),
-        "CategoryMapper": _WORDS,
+        "CategoryMapper": WORDS,
         "DictVectorizer": Refused("maps", "pass a tensor instead"),
         "FeatureVectorizer": _feature_vectorizer,
         "Imputer": _imputer,
@@ -181,12 +166,7 @@ LEARNED: dict[str, OnnxRow | Refused] = {
         "LinearRegressor": _linear_regressor,
         "Normalizer": _normalizer,
         "OneHotEncoder": _one_hot,
-        "SVMClassifier": _VECTORS,
-        "SVMRegressor": _VECTORS,
         "Scaler": _scaler,
-        "TreeEnsemble": _TREES,
-        "TreeEnsembleClassifier": _TREES,
-        "TreeEnsembleRegressor": _TREES,
         "ZipMap": Refused("maps", "use the operand of ZipMap as the result"),
     }.items()
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
@@ -15,6 +16,7 @@ from mind_dialect.ptir_shapes import Dims
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow, Values
 from .emitter import static
+from .extents import Array
 from .node import Node
 from .windows import Window, window_of
 
@@ -63,6 +65,11 @@ def _by_columns(to: OnnxConverter, index: SSAValue, shape: Dims) -> SSAValue:
 def average_pool(to: OnnxConverter, node: Node, x: SSAValue) -> SSAValue:
     """Sums over counts: of the elements, and with `count_include_pad` of the pads, but not of what `ceil_mode` adds."""
     window = _pool_window(to, node, x)
+    total = pooled(to, x, "sum", window)
+    spatial = to.shape(x)[2:]
+    if all(isinstance(n, int) for n in spatial):
+        counts = _counts(static(spatial), window, pads=bool(node.int("count_include_pad")))
+        return to.over(total, to.cast(to.array_constant(counts.astype(np.float32)), to.dtype(x)))
     ones = to.fill(1, to.dtype(x), (1, 1, *to.shape(x)[2:]))
     counted = window
     if node.int("count_include_pad"):
@@ -70,7 +77,20 @@ def average_pool(to: OnnxConverter, node: Node, x: SSAValue) -> SSAValue:
         ones = to.pad(ones, 1, low, high)
         n = len(window.size)
         counted = Window(window.size, window.strides, window.dilations, [0] * n, [0] * n, window.extra)
-    return to.over(pooled(to, x, "sum", window), pooled(to, ones, "sum", counted))
+    return to.over(total, pooled(to, ones, "sum", counted))
+
+
+def _counts(sizes: Sequence[int], window: Window, *, pads: bool) -> Array:
+    """The number of elements in each window, `[1, 1, places...]`: of the operand, or also of pads that are no part of `extra`."""
+    found = np.ones((1, 1, *(1 for _ in sizes)), np.int64)
+    for axis, (n, (low, high)) in enumerate(zip(sizes, window.padding, strict=True)):
+        size, step, dilation = window.size[axis], window.strides[axis], window.dilations[axis]
+        first, last = (-low, n + window.high[axis]) if pads else (0, n)
+        starts = np.arange(-low, n + high - window.reach[axis] + 1, step)
+        taps = starts[:, None] + dilation * np.arange(size)
+        count = ((taps >= first) & (taps < last)).sum(1)
+        found = found * count.reshape(-1, *(1,) * (len(sizes) - axis - 1))
+    return found
 
 
 def _powered(to: OnnxConverter, x: SSAValue, p: float) -> SSAValue:

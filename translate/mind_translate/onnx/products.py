@@ -10,13 +10,14 @@ from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.errors import brief, error
+from mind_dialect.extents.dims import add_dims, are_equal
 from mind_dialect.ptir.types import DTYPES, F32, SI32, PtirDType, TensorSpec
 from mind_dialect.ptir_shapes import Dims
 
 from .. import linear_algebra as linalg
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow
-from .emitter import common_shape, static
+from .emitter import SizesMayDiffer, common_shape, static
 from .node import Node
 from .windows import Window, window_of
 
@@ -29,7 +30,9 @@ def matmul(to: OnnxConverter, x: SSAValue, y: SSAValue) -> SSAValue:
     x = to.reshape(x, (1, *of_x)) if len(of_x) == 1 else x
     y = to.reshape(y, (*of_y, 1)) if len(of_y) == 1 else y
     (*left, m, k), (*right, rows, n) = to.shape(x), to.shape(y)
-    if k != rows:
+    if not are_equal(k, rows):
+        if isinstance(k, str) or isinstance(rows, str):
+            raise SizesMayDiffer(f"a product of {brief(list(of_x))} by {brief(list(of_y))}", k, rows)
         raise error("E3003", f"cannot multiply {brief(list(of_x))} by {brief(list(of_y))}", dimension="rows", extents=(k, rows))
     if not right:
         found = dot(to, x, y, [], [], [len(left) + 1], [0])
@@ -130,19 +133,24 @@ def conv(to: OnnxConverter, node: Node) -> SSAValue:
     """A convolution with a bias for each channel."""
     x, w = node.x(0), node.x(1)
     spatial, size = _operands(to, node, x, w)
-    return _with_bias(to, convolution(to, x, w, window_of(node, spatial, size), node.int("group", 1)), node.optional(2))
+    window = window_of(node, spatial, size)
+    for n, (low, high), reach in zip(spatial, window.padding, window.reach, strict=True):
+        if not isinstance(n, int):  # a call with less is an error of ONNX Runtime; sizes of layers of convolutions stay short
+            to.demand(add_dims(n, low + high), reach)
+    return _with_bias(to, convolution(to, x, w, window, node.int("group", 1)), node.optional(2))
 
 
 def _conv_transpose(to: OnnxConverter, node: Node) -> SSAValue:
     """The gradient of a convolution by its operand: a convolution of the strided operand with the kernel backwards."""
     x, w, groups = node.x(0), node.x(1), node.int("group", 1)
-    dims, size = _operands(to, node, x, w)
-    spatial, n = static(dims, "windows of ConvTranspose"), len(size)
+    spatial, size = _operands(to, node, x, w)
+    n = len(size)
     strides, dilations = node.ints("strides") or [1] * n, node.ints("dilations") or [1] * n
     more = node.ints("output_padding") or [0] * n
     reach = [(k - 1) * d + 1 for k, d in zip(size, dilations, strict=True)]
-    full = [(s - 1) * t + r + m for s, t, r, m in zip(spatial, strides, reach, more, strict=True)]
-    low, high = _cropped(node, spatial, strides, full)
+    low, high = _cropped(node, spatial, strides, [r + m for r, m in zip(reach, more, strict=True)])
+    for extent in spatial:
+        to.demand(extent, 1)
     c, m, *kernel = static(to.shape(w), "ConvTranspose")
     if groups < 1 or c % groups:
         raise error("E8002", f"group is {groups} of {c} channels", attribute="group", value=groups)
@@ -154,25 +162,25 @@ def _conv_transpose(to: OnnxConverter, node: Node) -> SSAValue:
     found = convolution(to, x, w, inside, groups, strides)
     for i, (a, b) in enumerate(pads):
         if a < 0 or b < 0:
-            (extent,) = static(to.shape(found)[2 + i : 3 + i])
-            found = to.part(found, 2 + i, max(0, -a), extent + min(0, b))
+            found = to.part(found, 2 + i, max(0, -a), add_dims(to.shape(found)[2 + i], min(0, b)))
     return _with_bias(to, found, node.optional(2))
 
 
-def _cropped(node: Node, spatial: Sequence[int], strides: Sequence[int], full: Sequence[int]) -> tuple[list[int], list[int]]:
+def _cropped(node: Node, dims: Dims, strides: Sequence[int], last: Sequence[int]) -> tuple[list[int], list[int]]:
     """
-    Return the amounts that are cut off the whole result before and after.
+    Return the amounts that are cut off the whole result before and after; `last` is what follows the place of the last element.
 
     What a wanted shape has more than the whole result is after it, as where `output_padding` says so.
     """
-    n = len(spatial)
+    n = len(dims)
     mode = node.word("auto_pad", "NOTSET", ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"))
     shape = (node.ints("output_shape") or [])[-n:]
-    if not shape and mode.startswith("SAME"):
-        shape = [s * t for s, t in zip(spatial, strides, strict=True)]
-    if not shape:
+    if not shape and not mode.startswith("SAME"):
         pads = (node.ints("pads") if mode == "NOTSET" else None) or [0] * (2 * n)
         return pads[:n], pads[n:]
+    spatial = static(dims, "a ConvTranspose that pads to a size")
+    shape = shape or [s * t for s, t in zip(spatial, strides, strict=True)]
+    full = [(s - 1) * t + r for s, t, r in zip(spatial, strides, last, strict=True)]
     totals = [f - s for f, s in zip(full, shape, strict=True)]
     low = [max(0, t) // 2 if mode == "SAME_UPPER" else -(-max(0, t) // 2) for t in totals]
     return low, [t - a for t, a in zip(totals, low, strict=True)]

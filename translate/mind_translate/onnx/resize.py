@@ -15,11 +15,13 @@ from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.errors import error
-from mind_dialect.ptir_shapes import Dims
+from mind_dialect.extents.dims import are_equal, exact_quotient, mul_dims
+from mind_dialect.ptir_shapes import Dim, Dims
 
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow
-from .emitter import check_constants, static
+from .emitter import check_constants, dims_of, static
+from .extents import dim_of
 from .model import array_dtype
 from .node import Node, distinct_axes
 from .structural import taken
@@ -27,6 +29,7 @@ from .structural import taken
 Array = np.ndarray[Any, Any]
 COORDINATES = (
     *("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"),
+    "tf_half_pixel_for_nn",  # of opsets 11 and 12
 )
 NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
@@ -44,6 +47,8 @@ def _coordinates(mode: str, n: int, m: int, scale: float, roi: tuple[float, floa
     match mode:
         case "half_pixel":
             return centre - 0.5
+        case "tf_half_pixel_for_nn":
+            return centre
         case "half_pixel_symmetric":
             adjustment = dtype(m) / dtype(scale * n)
             return (float(dtype(n / 2) * (1 - adjustment)) + (i + 0.5) / scale - 0.5).astype(dtype)
@@ -100,19 +105,66 @@ def _weights(kind: str, x: Array, n: int, a: float, exclude: bool, stretch: floa
     return matrix
 
 
-def _sizes(node: Node, shape: Sequence[int], axes: Sequence[int]) -> tuple[list[int], list[float]]:
-    """The result's extents and the scales, along the axes."""
-    sizes = node.integers(3)
-    if sizes is None or not len(sizes):
-        return _scaled(node.array(2), shape, axes)
-    if len(sizes) != len(axes):
-        raise error("E3002", f"{len(sizes)} sizes for {len(axes)} axes", expected=len(axes), actual=len(sizes))
+def _sizes(node: Node, shape: Dims, axes: Sequence[int]) -> tuple[list[int], list[float]]:
+    """The result's extents and the scales, along those of the axes that have sizes."""
+    stated = node.sizes(3) if node.has(3) else None
+    places = [i for i, a in enumerate(axes) if isinstance(shape[a], int)]
+    own = [n for n in (shape[a] for a in axes) if isinstance(n, int)]
+    if stated is None or not len(stated):
+        scales = node.array(2)
+        if scales is None or scales.size != len(axes):
+            raise error("E2007", "has neither scales nor sizes for its axes", expected=len(axes), actual=0)
+        return _scaled(scales.reshape(-1)[places], own, range(len(own)))
+    if len(stated) != len(axes):
+        raise error("E3002", f"{len(stated)} sizes for {len(axes)} axes", expected=len(axes), actual=len(stated))
+    sizes = static(tuple(dims_of([stated[i] for i in places])), "Resize")
     policy = node.word("keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller"))
-    wanted = [float(np.float32(s) / np.float32(shape[a])) for s, a in zip(sizes, axes, strict=True)]  # f32, the dtype of scales
+    wanted = [float(np.float32(s) / np.float32(n)) for s, n in zip(sizes, own, strict=True)]  # f32, the dtype of scales
     if policy != "stretch":
+        static(shape, "Resize that keeps the aspect ratio")
         scale = min(wanted) if policy == "not_larger" else max(wanted)
-        return [math.floor(float(np.float32(scale * shape[a])) + 0.5) for a in axes], [scale] * len(axes)
+        return [math.floor(float(np.float32(scale * n)) + 0.5) for n in own], [scale] * len(own)
     return list(sizes), wanted
+
+
+def _repeated(to: OnnxConverter, node: Node, axes: Sequence[int], transform: str) -> SSAValue:
+    """The operand with each element along dimensions with names as often as it is the nearest one: by whole factors."""
+    x = node.x()
+    stated = node.sizes(3) if node.has(3) else None
+    scales = node.array(2) if node.has(2) else None
+    for i, axis in enumerate(axes):
+        n = to.shape(x)[axis]
+        if isinstance(n, int):
+            continue
+        factor: Dim = 0
+        if stated is not None and len(stated) == len(axes):
+            wanted = dim_of(stated[i])
+            factor = exact_quotient(wanted, n)
+            factor = factor if are_equal(mul_dims(n, factor), wanted) else 0
+        elif scales is not None and scales.size == len(axes):
+            scale = float(scales.reshape(-1)[i])
+            factor = int(scale) if scale == int(scale) else 0
+        if not isinstance(factor, int) or factor < 1 or (factor > 1 and not _repeats(node, transform, factor)):
+            static((n,), "Resize but to the nearest elements by a whole factor")
+        if isinstance(factor, int) and factor > 1:
+            x = _each(to, x, axis, factor)
+    return x
+
+
+def _repeats(node: Node, transform: str, factor: int) -> bool:
+    """Return whether the nearest elements are all elements, each `factor` times."""
+    if node.word("mode", "nearest") != "nearest" or transform in ("align_corners", "tf_crop_and_resize"):
+        return False
+    places = _coordinates(transform, 5, 5 * factor, float(factor), (0.0, 1.0), np.float32)
+    found = _nearest(places.astype(np.float64), node.word("nearest_mode", "round_prefer_floor", NEAREST), 5)
+    return found.tolist() == [i for i in range(5) for _ in range(factor)]
+
+
+def _each(to: OnnxConverter, x: SSAValue, axis: int, count: int) -> SSAValue:
+    """Each element along an axis `count` times."""
+    before, n, after = to.shape(x)[:axis], to.shape(x)[axis], to.shape(x)[axis + 1 :]
+    wide = to.broadcast(to.reshape(x, (*before, n, 1, *after)), (*before, n, count, *after))
+    return to.reshape(wide, (*before, mul_dims(n, count), *after))
 
 
 def _scaled(scales: Array | None, shape: Sequence[int], axes: Sequence[int]) -> tuple[list[int], list[float]]:
@@ -174,16 +226,16 @@ def _resize(to: OnnxConverter, node: Node) -> SSAValue:
     axes = distinct_axes(node.ints("axes") or list(range(len(shape))), len(shape))
     if any(shape[a] == 0 for a in axes):
         raise error("E8002", f"an extent of 0 in {list(shape)}", attribute="scales", value=0)
-    _check_unscaled(node.array(2) if node.has(2) else None, shape, axes)
-    extents, scales = _sizes(node, [n if isinstance(n, int) else 0 for n in shape], axes)
+    extents, scales = _sizes(node, shape, axes)
     mode = node.word("mode", "nearest", ("nearest", "linear", "cubic"))
     transform = node.word("coordinate_transformation_mode", "half_pixel", COORDINATES)
     roi = node.array(1)
+    x = _repeated(to, node, axes, transform)
     outside: SSAValue | None = None
     dtype = to.dtype(x)
-    for i, (axis, m, scale) in enumerate(zip(axes, extents, scales, strict=True)):
-        n = shape[axis]
-        if not isinstance(n, int) or (m == n and scale == 1 and transform != "tf_crop_and_resize"):
+    sized = [(i, axis, n) for i, axis in enumerate(axes) if isinstance(n := shape[axis], int)]
+    for (i, axis, n), m, scale in zip(sized, extents, scales, strict=True):
+        if m == n and scale == 1 and transform != "tf_crop_and_resize":
             continue
         window = (0.0, 1.0)
         if transform == "tf_crop_and_resize" and roi is not None:

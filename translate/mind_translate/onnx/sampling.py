@@ -100,7 +100,7 @@ def _filter(to: OnnxConverter, mode: str, share: SSAValue) -> list[tuple[int, SS
     return [(-1, far(to.plus(share, 1.0))), (0, near(share)), (1, near(rest)), (2, far(to.plus(rest, 1.0)))]
 
 
-def _grid_sample(to: OnnxConverter, node: Node) -> SSAValue:
+def grid_sample(to: OnnxConverter, node: Node) -> SSAValue:
     """The sum of the neighbours in each direction by their weights, or the nearest one."""
     x, grid = node.x(0), node.x(1)
     shape, places = static(to.shape(x), "GridSample"), static(to.shape(grid), "GridSample")
@@ -226,4 +226,4 @@ def _affine_grid(to: OnnxConverter, node: Node) -> SSAValue:
     return to.reshape(to.transpose(found, (1, 0, 2)), (batch, *size[2:], n))
 
 
-SAMPLING: dict[str, OnnxRow | Refused] = {"AffineGrid": _affine_grid, "Col2Im": _col2im, "GridSample": _grid_sample}
+SAMPLING: dict[str, OnnxRow | Refused] = {"AffineGrid": _affine_grid, "Col2Im": _col2im, "GridSample": grid_sample}

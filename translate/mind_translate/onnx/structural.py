@@ -250,7 +250,7 @@ def _eye_like(to: OnnxConverter, node: Node) -> SSAValue:
     return to.cast(to.compare("equal", columns, to.plus(rows, node.int("k"))), dtype)
 
 
-def _trilu(to: OnnxConverter, node: Node) -> SSAValue:
+def trilu(to: OnnxConverter, node: Node) -> SSAValue:
     x = node.x()
     rank, k = len(to.shape(x)), (node.integers(1) or [0])[0]
     rows, columns = (to.emit(ptir.IotaOp, shape=to.shape(x)[-2:], dtype=SI64, axis=i) for i in (0, 1))
@@ -335,6 +335,6 @@ STRUCTURAL: dict[str, OnnxRow | Refused] = {
     "Squeeze": _squeeze,
     "Tile": _tile,
     "Transpose": _transpose,
-    "Trilu": _trilu,
+    "Trilu": trilu,
     "Unsqueeze": _unsqueeze,
 }

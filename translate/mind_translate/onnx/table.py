@@ -21,6 +21,8 @@ from .sequences import SEQUENCES
 from .slices import SLICES
 from .spectral import SPECTRAL
 from .structural import STRUCTURAL
+from .trees import TREES
+from .vectors import VECTORS
 
 _WORDS = Refused("words", "PTIR has tensors of numbers only")
 _RANDOM = Refused("random numbers of an unspecified algorithm", "pass them as inputs, or use ptir.rng_uniform")
@@ -73,6 +75,8 @@ ROWS: dict[str, OnnxRow | Refused] = {
     **RECURRENT,
     **CONTROL,
     **LEARNED,
+    **TREES,
+    **VECTORS,
     **CONTRIB,
     **REASONS,
 }

@@ -25,6 +25,11 @@ class Window:
     extra: list[int]
 
     @property
+    def reach(self) -> list[int]:
+        """The extent of a window in each dimension."""
+        return [(k - 1) * d + 1 for k, d in zip(self.size, self.dilations, strict=True)]
+
+    @property
     def padding(self) -> list[tuple[int, int]]:
         """The pads of each dimension."""
         return [(a, b + c) for a, b, c in zip(self.low, self.high, self.extra, strict=True)]
