@@ -207,6 +207,7 @@ PROGRAMS: dict[str, tuple[Any, Program]] = {
     "lstsq of few rows": (X, lambda xp, x: xp.linalg.lstsq(x, x[:, 1])[0] + xp.linalg.lstsq(x, x[:, 1])[3][0]),
     "accumulate": (SPECIAL, lambda xp, x: np.maximum.accumulate(x[:7]) - np.minimum.accumulate(x[3:])),
     "accumulate along an axis": (X, lambda xp, x: np.maximum.accumulate(x, axis=1) + np.minimum.accumulate(x)),
+    "quantile of a number of NumPy": (X, lambda xp, x: xp.quantile(x, np.array(0.3)) + xp.percentile(x, np.array([5.0, 50.0]))),
     "names": (X, lambda xp, x: xp.concatenate([xp.absolute(x), xp.power(x, 2), xp.amax(x, 0)[None]]) + xp.mod(x, 2.0)[0]),
 }
 """For each row of the modules of NumPy's functions at least one program, of `xp`, NumPy or `mind_array`, and an array."""
@@ -285,6 +286,11 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "interp of nothing": (lambda: ma.interp(X, X[0, :0], X[0, :0]), "E1110: interp"),
     "histogram": (lambda: ma.histogram(X, 0), "E1110: histogram: 0 bins"),
     "percentile": (lambda: ma.percentile(X, 101), "E1110: quantile: q is 1.01"),
+    "quantile traced": (
+        lambda: ma.jit(lambda x, q: ma.quantile(x, q))(X, np.array([0.5])),
+        "E1101: the shares of a quantile of a traced array",
+    ),
+    "quantile of matrices": (lambda: ma.percentile(X, np.ones((2, 2))), "E1110: quantile: q has 2 axes"),
     "nanquantile": (lambda: ma.nanquantile(X, 2), "E1110: nanquantile: q is 2"),
     "cov": (lambda: ma.cov(X[None]), "E3002: cov: rank 3"),
     "pad": (lambda: ma.pad(X[:0], 1, "edge"), "E1110: pad: axis 0 has no elements"),

@@ -40,6 +40,7 @@ from .reductions import (
     sum_,
 )
 from .sequences import linspace
+from .shares import shares_of
 
 # Running sums and products
 
@@ -135,7 +136,8 @@ def nanstd(a: Any, /, axis: Any = None, *, ddof: float = 0, keepdims: bool = Fal
 @row("percentile", standard=False, category="float", derivative=PIECEWISE)
 def percentile(a: Any, q: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
     """Return the numbers below which `q` percent of the elements lie; of several `q` along a first axis."""
-    shares = [float(p) / 100 for p in q] if hasattr(q, "__len__") else float(q) / 100
+    percents = shares_of(q)
+    shares = [p / 100 for p in percents] if isinstance(percents, list) else percents / 100
     return quantile(floats_of(a, "percentile"), shares, axis, keepdims=keepdims)
 
 

@@ -18,7 +18,7 @@ from . import elementwise as e
 from .manipulation import along, concat, expand_dims, reshape, reshaped, stack
 from .masks import identity, mask_of, selected, started
 from .parts import abs_, select, square
-from .shares import at_share
+from .shares import at_share, shares_of
 
 
 def reduced(kind: str, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -345,8 +345,9 @@ def quantile(x: Any, q: Any, /, axis: int | None = None, *, keepdims: bool = Fal
     array = one("quantile", "float", x)
     place = 0 if axis is None else axis_of(axis, array.ndim, "quantile")
     ordered = sort(reshape(array, (-1,)) if axis is None else array, axis=place)
-    several = hasattr(q, "__len__")
-    found = [at_share(ordered, float(share), place) for share in (q if several else [q])]
+    shares = shares_of(q)
+    several = isinstance(shares, list)
+    found = [at_share(ordered, share, place) for share in (shares if several else [shares])]
     if axis is None and keepdims:
         found = [reshaped(part, (1,) * array.ndim) for part in found]
     elif not keepdims:

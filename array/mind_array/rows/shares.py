@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from mind_dialect import ptir
 
 from ..array import Array
@@ -16,6 +18,17 @@ from ..operands import broadcast, cast
 from . import elementwise as e
 from .manipulation import moveaxis, reshape
 from .parts import isnan, select
+
+
+def shares_of(q: Any) -> float | list[float]:
+    """Return the shares of a quantile as numbers: one, or a list; E1101 for a traced array, E1110 for more axes."""
+    advice = "pass numbers, a list of them, or an array of NumPy"
+    given = q.concrete("the shares of a quantile", advice) if isinstance(q, Array) else q
+    numbers = np.asarray(given, dtype=np.float64)
+    if numbers.ndim > 1:
+        raise fault("E1110", f"quantile: q has {numbers.ndim} axes, expected one at most", argument="q", value=str(numbers.shape))
+    found: float | list[float] = numbers.tolist()
+    return found
 
 
 def at_share(ordered: Array, q: float, place: int) -> Array:
