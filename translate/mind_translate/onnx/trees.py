@@ -53,12 +53,12 @@ class Forest:
     children: Array
     """`[nodes, 2]`: the next node where the comparison holds, and where it does not; of a leaf itself."""
     missing: Array
-    """Whether the comparison holds for NaN."""
+    """True where the comparison holds for NaN."""
     roots: Array
     weights: Array
     """`[nodes, targets]`, 0 but at leaves."""
     weighted: Array
-    """Whether a node has a weight for a target."""
+    """True where a node has a weight for a target."""
 
     def levels(self) -> int:
         """Return the depth of the deepest tree. Raises E8002 for a cycle, `Refused` for trees that are too deep."""
