@@ -81,7 +81,7 @@ class _Side:
     is_left: bool
 
     def placed(self, x: Value, others: int) -> Value:
-        """Return a value of extent 1 along contracted axes as it broadcasts to the result; `others` axes are of the other side."""
+        """Return a value of extent 1 along contracted axes as it broadcasts to the result, which has `others` other axes."""
         shape = static(x)
         kept = [*self.batch, *self.free]
         packed = reshape(x, tuple(shape[a] for a in range(len(shape)) if a not in self.contract))
