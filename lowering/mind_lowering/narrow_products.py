@@ -127,7 +127,7 @@ def _of_operands(op: ptir.DotGeneralOp) -> _Product | None:
         return None
     lhs, rhs = (_bytes(v, side.contract) for v, side in zip(op.operands, sides, strict=True))
     values = op.values()
-    roles = {name: tuple(values[name]) for name in ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")}
+    roles: dict[str, Axes] = {name: tuple(values[name]) for name in ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")}
     return None if lhs is None or rhs is None else _Product(lhs, rhs, roles, sides, depth)
 
 
