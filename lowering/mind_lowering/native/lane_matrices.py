@@ -286,6 +286,7 @@ def _reflected(work: Work, a: Room, k: str, scales: Room, x: Room, first: str) -
     """Reflect matrices from column `first` on by the reflector in column `k`."""
     below, rows = work.f.add(k, "1"), str(a.rows)
     tau = scales.load(k, "0")
+    is_none = work.is_zero(tau)
     for c in work.each(first, str(x.columns)):
 
         def term(r: str, /, *values: str, c: str = c) -> list[str]:
@@ -293,7 +294,7 @@ def _reflected(work: Work, a: Room, k: str, scales: Room, x: Room, first: str) -
 
         head = x.load(k, c)
         (along,) = work.fold(below, rows, term, [(work.type, head)])
-        along = work.op("fmul", along, tau)
+        along = work.lanes.select(is_none, work.type, work.number(0.0), work.op("fmul", along, tau))  # infinities stay
         x.store(work.op("fsub", head, along), k, c)
         for r in work.each(below, rows):
             x.store(work.less(x.load(r, c), along, a.load(r, k)), r, c)

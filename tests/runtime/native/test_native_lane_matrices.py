@@ -240,6 +240,15 @@ def test_reflectors_of_nan_are_nan(m: int, n: int, dtype: str) -> None:
     assert np.isnan(scales[4, 0])
 
 
+@BOTH
+@pytest.mark.parametrize(("m", "n"), [(1, 3), (2, 2), (3, 4)])
+def test_infinities_that_nothing_reflects_stay(m: int, n: int, dtype: str) -> None:
+    x = np.broadcast_to(np.eye(m, n, dtype=dtype), (9, m, n)).copy()
+    x[4, 0, n - 1] = np.inf
+    for found, wanted in zip(run(calls("qr", {"mode": "reduced"}), x), np.linalg.qr(x.astype("float64")), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 @ONE_WAY
 def test_operands_of_any_layout() -> None:
     """Transposes, slices, one matrix for all, batches whose axes are apart, and results that are parts of others."""
