@@ -81,7 +81,7 @@ class _Side:
     is_left: bool
 
     def placed(self, x: Value, others: int) -> Value:
-        """Return a value of extent 1 along contracted axes as it broadcasts to the result, which has `others` other axes."""
+        """Return a value of extent 1 along contracted axes as it broadcasts to the result; the other side has `others` axes."""
         shape = static(x)
         kept = [*self.batch, *self.free]
         packed = reshape(x, tuple(shape[a] for a in range(len(shape)) if a not in self.contract))
@@ -127,7 +127,7 @@ def _of_operands(op: ptir.DotGeneralOp) -> _Product | None:
         return None
     lhs, rhs = (_bytes(v, side.contract) for v, side in zip(op.operands, sides, strict=True))
     values = op.values()
-    roles = {name: tuple(values[name]) for name in ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")}
+    roles: dict[str, Axes] = {name: tuple(values[name]) for name in ("batch_lhs", "batch_rhs", "contract_lhs", "contract_rhs")}
     return None if lhs is None or rhs is None else _Product(lhs, rhs, roles, sides, depth)
 
 
@@ -159,7 +159,7 @@ def _of_patches(op: ptir.ConvolutionOp) -> _Product | None:
             padding=padding,
             pad_value=ptir.PtirLiteralAttr.from_values(SI8, (), [-image.offset]),
         )
-    offset = filters.offset if isinstance(filters.offset, int) else reshape(filters.offset, (1, outputs))
+    offset = filters.offset if isinstance(filters.offset, int) else reshape(filters.offset, (1, static(filters.offset)[-1]))
     matrix = _flat(matrix, (depth, outputs))
     roles: dict[str, Axes] = {"batch_lhs": (), "batch_rhs": (), "contract_lhs": (rank - 1,), "contract_rhs": (0,)}
     sides = _Side((), (rank - 1,), tuple(range(rank - 1)), True), _Side((), (0,), (1,), False)

@@ -156,7 +156,15 @@ CONVOLUTIONS: dict[str, tuple[list[int], list[list[int]], list[int]]] = {
 
 
 def convolution(
-    form: str, zero: int, dtype: str, window: int, channels: int = 16, *, filters_less: bool = False, groups: int = 1
+    form: str,
+    zero: int,
+    dtype: str,
+    window: int,
+    channels: int = 16,
+    *,
+    filters_less: bool = False,
+    groups: int = 1,
+    points: str = "8x",
 ) -> Any:
     """Return a convolution of an image with channels second, as ONNX has them, less a zero point; filters may have one each."""
     strides, padding, dilations = CONVOLUTIONS[form]
@@ -167,13 +175,13 @@ def convolution(
     sizes = f"[{window}, {window}, {channels // groups}, 8]"
     return parse(f"""
 module attributes {{ptir.spec_version = "ptir.v0.4"}} {{
-  func.func @f(%x: tensor<{image}x{dtype}>, %w: tensor<{filters}xsi8>, %wz: tensor<8xsi32>) -> {result} {{
+  func.func @f(%x: tensor<{image}x{dtype}>, %w: tensor<{filters}xsi8>, %wz: tensor<{points}si32>) -> {result} {{
     %u = ptir.cast %x dtype = si32 : tensor<{image}x{dtype}> -> tensor<{image}xsi32>
     %z = ptir.constant fill {zero} : tensor<{image}xsi32>
     %d = ptir.sub %u, %z : tensor<{image}xsi32>
     %a = ptir.transpose %d perm = [0, 2, 3, 1] : tensor<{image}xsi32> -> tensor<{turned}xsi32>
     %v = ptir.cast %w dtype = si32 : tensor<{filters}xsi8> -> tensor<{filters}xsi32>
-    %y = ptir.broadcast_to %wz result_shape = {sizes} : tensor<8xsi32> -> tensor<{filters}xsi32>
+    %y = ptir.broadcast_to %wz result_shape = {sizes} : tensor<{points}si32> -> tensor<{filters}xsi32>
     %b = ptir.sub %v, %y : tensor<{filters}xsi32>
     %r = ptir.convolution %a, {"%b" if filters_less else "%v"} strides = {strides} padding = {padding} base_dilation = [1, 1]
       window_dilation = {dilations} feature_group_count = {groups} : (tensor<{turned}xsi32>, tensor<{filters}xsi32>) -> {result}
@@ -212,6 +220,19 @@ def test_channels_that_fill_no_words_are_padded(form: str, channels: int, zero: 
     assert narrow_products(changed)
     np.testing.assert_array_equal(compile(changed)(*arrays), expected)
     np.testing.assert_array_equal(compile(module, target="native")(*arrays), expected)
+
+
+@pytest.mark.parametrize("points", ["", "1x", "1x8x", "1x1x1x1x"])
+def test_filters_may_share_a_zero_point_that_is_data(points: str) -> None:
+    module = convolution("padded", 131, "ui8", 3, filters_less=True, points=points)
+    rng = np.random.default_rng(1)
+    x, w = rng.integers(0, 256, (2, 16, 9, 11)).astype(np.uint8), rng.integers(-128, 128, (3, 3, 16, 8)).astype(np.int8)
+    zeros = rng.integers(-200, 200, [int(n) for n in points.split("x") if n]).astype(np.int32)
+    expected = compile(module.clone())(x, w, zeros)
+    changed = module.clone()
+    assert narrow_products(changed)
+    np.testing.assert_array_equal(compile(changed)(x, w, zeros), expected)
+    np.testing.assert_array_equal(compile(module, target="native")(x, w, zeros), expected)
 
 
 def test_other_convolutions_stay() -> None:

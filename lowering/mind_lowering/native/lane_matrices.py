@@ -191,7 +191,11 @@ def _triangular(lower: bool) -> Callable[[Work, Sequence[str]], None]:
 
 
 def _cholesky(work: Work, starts: Sequence[str]) -> None:
-    """Make the lower factor column by column; where a pivot is not greater than 0 there is none: NaN, or a failure."""
+    """
+    Make the lower factor column by column; where a pivot is not greater than 0 there is none: NaN, or a failure.
+
+    A pivot of NaN is no failure: as with LAPACK, NaN is in what depends on it.
+    """
     (a,) = work.rooms
     f, lanes, type, n = work.f, work.lanes, work.type, str(a.rows)
     nan = work.number(float("nan"))
@@ -209,6 +213,8 @@ def _cholesky(work: Work, starts: Sequence[str]) -> None:
             factor = a.load(c, i)
             for r in work.each(c, n):
                 a.store(work.less(a.load(r, c), factor, a.load(r, i)), r, c)
+        if work.step.failing is not None:
+            wrong = lanes.compare("fcmp ole", type, pivot, work.number(0.0))
         return [lanes.binary("or", "i1", values[0], wrong)]
 
     (failed,) = work.fold("0", n, column, [("i1", lanes.number("i1", 0))])
@@ -246,14 +252,16 @@ def _reflectors(work: Work, starts: Sequence[str]) -> None:
 
 
 def _reflector(work: Work, a: Room, k: str, scales: Room) -> None:
-    """Make the reflector of column `k` below its diagonal, which is written there, and its scale."""
+    """Make the reflector of column `k` below its diagonal, which is written there, and its scale; of zeros there is none."""
     lanes, type, below = work.lanes, work.type, work.f.add(k, "1")
 
     def greater(r: str, /, *values: str) -> list[str]:
-        return [lanes.intrinsic("maxnum", type, values[0], work.magnitude(a.load(r, k)))]
+        x = a.load(r, k)
+        some = lanes.compare("fcmp une", type, x, work.number(0.0))  # NaN, which a maximum may leave out, is some
+        return [lanes.intrinsic("maxnum", type, values[0], work.magnitude(x)), lanes.binary("or", "i1", values[1], some)]
 
-    (rest,) = work.fold(below, str(a.rows), greater, [(type, work.number(0.0))])
-    none = work.is_zero(rest)
+    start = [(type, work.number(0.0)), ("i1", lanes.number("i1", 0))]
+    rest, some = work.fold(below, str(a.rows), greater, start)
     head = a.load(k, k)
     most = lanes.intrinsic("maxnum", type, rest, work.magnitude(head))
     most = lanes.select(work.is_zero(most), type, work.number(1.0), most)
@@ -267,17 +275,18 @@ def _reflector(work: Work, a: Room, k: str, scales: Room) -> None:
     length = work.op("fmul", most, lanes.intrinsic("sqrt", type, squares))
     length = work.negative(lanes.intrinsic("copysign", type, length, head))
     tau = work.op("fdiv", work.op("fsub", length, head), length)
-    scales.store(lanes.select(none, type, work.number(0.0), tau), k, "0")
-    divisor = lanes.select(none, type, work.number(1.0), work.op("fsub", head, length))
+    scales.store(lanes.select(some, type, tau, work.number(0.0)), k, "0")
+    divisor = lanes.select(some, type, work.op("fsub", head, length), work.number(1.0))
     for r in work.each(below, str(a.rows)):
         a.store(work.op("fdiv", a.load(r, k), divisor), r, k)
-    a.store(lanes.select(none, type, head, length), k, k)
+    a.store(lanes.select(some, type, length, head), k, k)
 
 
 def _reflected(work: Work, a: Room, k: str, scales: Room, x: Room, first: str) -> None:
     """Reflect matrices from column `first` on by the reflector in column `k`."""
     below, rows = work.f.add(k, "1"), str(a.rows)
     tau = scales.load(k, "0")
+    is_none = work.is_zero(tau)
     for c in work.each(first, str(x.columns)):
 
         def term(r: str, /, *values: str, c: str = c) -> list[str]:
@@ -285,7 +294,7 @@ def _reflected(work: Work, a: Room, k: str, scales: Room, x: Room, first: str) -
 
         head = x.load(k, c)
         (along,) = work.fold(below, rows, term, [(work.type, head)])
-        along = work.op("fmul", along, tau)
+        along = work.lanes.select(is_none, work.type, work.number(0.0), work.op("fmul", along, tau))  # infinities stay
         x.store(work.op("fsub", head, along), k, c)
         for r in work.each(below, rows):
             x.store(work.less(x.load(r, c), along, a.load(r, k)), r, c)

@@ -215,6 +215,40 @@ def test_matrices_without_a_result_are_errors_as_on_numpy(n: int, dtype: str) ->
         assert np.isnan(run(calls("inv"), x)[0][at]).any()
 
 
+@BOTH
+@pytest.mark.parametrize("n", [2, 5])
+def test_nan_is_no_failure_of_a_factor(n: int, dtype: str) -> None:
+    """A matrix with NaN has NaN where those of NumPy have it, and others of the batch have their factors."""
+    for at in [(0, 0), (n - 1, 0), (n - 1, n - 1)]:
+        x = np.broadcast_to(2 * np.eye(n, dtype=dtype), (9, n, n)).copy()
+        x[(4, *at)] = np.nan
+        (found,) = run(calls("cholesky"), x)
+        np.testing.assert_allclose(found, np.linalg.cholesky(x), rtol=1e-6)
+
+
+@BOTH
+@pytest.mark.parametrize(("m", "n"), [(2, 1), (3, 1), (2, 2), (6, 4)])
+def test_reflectors_of_nan_are_nan(m: int, n: int, dtype: str) -> None:
+    """Also where it is the only number below the diagonal that is not 0."""
+    x = np.broadcast_to(np.eye(m, n, dtype=dtype), (9, m, n)).copy()
+    x[4, m - 1, 0] = np.nan
+    exact = x.astype("float64")
+    for found, wanted in zip(run(calls("qr", {"mode": "reduced"}), x), np.linalg.qr(exact), strict=True):
+        np.testing.assert_allclose(found[[0, 8]], wanted[[0, 8]])
+        assert np.isnan(found[4]).any()
+    scales = run(calls("geqrf"), x)[1]
+    assert np.isnan(scales[4, 0])
+
+
+@BOTH
+@pytest.mark.parametrize(("m", "n"), [(1, 3), (2, 2), (3, 4)])
+def test_infinities_that_nothing_reflects_stay(m: int, n: int, dtype: str) -> None:
+    x = np.broadcast_to(np.eye(m, n, dtype=dtype), (9, m, n)).copy()
+    x[4, 0, n - 1] = np.inf
+    for found, wanted in zip(run(calls("qr", {"mode": "reduced"}), x), np.linalg.qr(x.astype("float64")), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 @ONE_WAY
 def test_operands_of_any_layout() -> None:
     """Transposes, slices, one matrix for all, batches whose axes are apart, and results that are parts of others."""
