@@ -166,6 +166,7 @@ ARGUMENTS: dict[str, Any] = {
     "nanpercentile": lambda x, y: ma.nanpercentile(x, 30, 1),
     "gradient": lambda x, y: ma.stack([*ma.gradient(x, 2.0, ma.cumsum(ma.exp(y[0])))]),
     "interp": lambda x, y: ma.interp(x, ma.asarray([-1.5, -0.4, 0.3, 1.7]), y[0], left=y[1, 0]),
+    "piecewise": lambda x, y: ma.piecewise(x, [x < -0.3, x > 0.4], [lambda v: v * v, 2.0, lambda v: ma.sin(v)]) * y,
     "sinc": lambda x, y: ma.sinc(ma.concat([x * 0.05, ma.zeros_like(y), y])),
     "unwrap": lambda x, y: ma.unwrap(x * 4.0),
     "rot90": lambda x, y: ma.concat([ma.ravel(ma.rot90(x, k)) for k in range(4)]),

@@ -49,7 +49,7 @@ CHOSEN: dict[str, tuple[str, Callable[..., Any], str]] = {
     "product with epilogue": ("f32[8,16] f32[16,4] f32[4]", biased, "product with epilogue"),
     "a product alone": ("f32[8,16] f32[16,4]", dot, "product"),
     "a product of narrow integers": ("si8[8,16] si8[16,4]", dot, "product as a group"),
-    "a product without a sum": ("f32[8,1] f32[1,4]", dot, "outer product"),
+    "a product without a sum": ("bf16[8,1] bf16[1,4]", dot, "outer product"),
     "a product of no elements": ("f32[8,0] f32[0,4]", dot, "product as a group"),
     "convolution with epilogue": (
         "f32[1,8,8,3] f32[3,3,3,4]",
