@@ -332,24 +332,6 @@ SLICE_ROWS: tuple[Row, ...] = (
         ),
     ),
     Row(
-        "dot_of_one_term",
-        X,
-        tuple(
-            f"%a: {tensor(a)}, %b: {tensor(b)} | " + product("r", axes, a, b, result)
-            for axes, a, b, result in (
-                (PLAIN, "3x1", "1x5", "3x5"),
-                (STACKS, "2x3x1", "2x1x5", "2x3x5"),
-                (("[]", "[]", "[]", "[]"), "3x2", "4", "3x2x4"),
-                (("[1]", "[0]", "[]", "[]"), "3x2", "2x4", "2x3x4"),
-                (("[0, 1]", "[1, 0]", "[2]", "[2]"), "2x3x1", "3x2x1", "2x3"),
-            )
-        ),
-        (
-            "%a: tensor<3x4xsi32>, %b: tensor<4x5xsi32> | " + product("r", PLAIN, "3x4", "4x5", "3x5"),
-            "%a: tensor<3x1xbf16>, %b: tensor<1x5xbf16> | " + product("r", PLAIN, "3x1", "1x5", "3x5", "bf16"),
-        ),
-    ),
-    Row(
         "broadcast_out_of_dot",
         X,
         (

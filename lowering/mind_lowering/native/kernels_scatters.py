@@ -1,4 +1,4 @@
-"""Rows of `kernels.py` for what is combined at places that are data, for running sums and for the place of the greatest."""
+"""Rows of `kernels.py` for what is combined at places that are data, and for running sums."""
 
 from __future__ import annotations
 

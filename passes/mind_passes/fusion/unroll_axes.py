@@ -35,6 +35,7 @@ from mind_dialect.ptir.types import Kind, tensor_type
 
 from ..ptir.building import accumulator, axes_of_reduction, constant, is_plain, of_one_shape, spec_of
 from ..ptir.failing import is_marked
+from .short_products import multiply_short_products
 
 LONGEST = 4
 """Elements of an axis that is unrolled, at most."""
@@ -50,8 +51,8 @@ Shape = tuple[int, ...]
 
 
 def unroll_axes(root: Operation) -> bool:
-    """Unroll the domains inside `root`, in place; whether there were any."""
-    changed = False
+    """Unroll the domains inside `root`, and multiply what sums one term, in place; whether there were any."""
+    changed = multiply_short_products(root)
     owners = [op for op in walk(root) if op.regions and not isinstance(op, FusionOp)]
     for block in [block for op in owners for region in op.regions for block in region.blocks]:
         seen, place = set[Operation](), dict[Operation, int]()

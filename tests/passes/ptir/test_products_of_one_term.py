@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import mind_runtime
 from mind_dialect import ptir
-from mind_passes.ptir.canonicalize import canonicalize
+from mind_passes.fusion.unroll_axes import unroll_axes
 from ptir_forms import program
 
 LETTERS = "abcdefgh"
@@ -44,7 +44,7 @@ def test_drawn_products_have_the_numbers_of_einsum(data: st.DataObject) -> None:
         )
 
     module = program(" ".join(map(_type, arrays)), body)
-    canonicalize(module)
+    unroll_axes(module)
     module.verify()
     assert not any(isinstance(op, ptir.DotGeneralOp) for op in module.walk())
     found = mind_runtime.compile(module, target="numpy")(*arrays)
@@ -72,5 +72,5 @@ def test_other_products_stay(types: str, options: dict[str, str]) -> None:
         return ptir.DotGeneralOp(lhs, rhs, batch_lhs=[], batch_rhs=[], contract_lhs=[1], contract_rhs=[0], **options)
 
     module = program(types, body)
-    canonicalize(module)
+    unroll_axes(module)
     assert any(isinstance(op, ptir.DotGeneralOp) for op in module.walk())

@@ -40,7 +40,7 @@ RULES: dict[type[ptir.PtirOp], tuple[Rule, ...]] = {
     ptir.CastOp: (casts.cast_same, casts.cast_of_cast),
     ptir.StopGradientOp: (elementwise.idempotent,),
     ptir.ReduceOp: (structural.reduction_of_one, structural.reduce_of_reduce),
-    ptir.DotGeneralOp: (contraction.dot_of_one_term, contraction.transpose_into_dot, contraction.broadcast_out_of_dot),
+    ptir.DotGeneralOp: (contraction.transpose_into_dot, contraction.broadcast_out_of_dot),
     ptir.ReshapeOp: (
         structural.unchanged,
         constants.reshape_of_constant,

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
-from mind_dialect.ptir import BroadcastToOp, DotGeneralOp, MulOp, ReshapeOp, TransposeOp
+from mind_dialect.ptir import BroadcastToOp, DotGeneralOp, ReshapeOp, TransposeOp
 from mind_dialect.ptir.types import Kind, tensor_type
 
 from ..building import Found, in_place_of, spec_of
@@ -80,40 +80,6 @@ def broadcast_out_of_dot(op: DotGeneralOp) -> Found:
         if isinstance(inner, BroadcastToOp) and (found := _narrowed(op, inner, side)) is not None:
             return found
     return None
-
-
-def dot_of_one_term(op: DotGeneralOp) -> Found:
-    """
-    `dot(a, b) = mul(broadcast_to(a), broadcast_to(b))`, where one product at most is summed: an outer product, or one per batch.
-
-    Elementwise ops are fused with what reads them. Not for floats of 2 bytes or less, whose sums have another dtype. A sum of one
-    product is the product, but that -0 may be 0. Sizes are static.
-    """
-    values, dtype = op.values(), spec_of(op.lhs).dtype
-    specs = [spec_of(v) for v in (*op.operands, op.result)]
-    is_same = all(s.is_static and s.dtype is dtype for s in specs) and all(
-        values[k] in (None, dtype) for k in ("accum_dtype", "out_dtype")
-    )
-    contract: Sequence[int] = values["contract_lhs"]
-    is_short = dtype.kind is Kind.FLOAT and dtype.size < 4
-    if not is_same or is_short or any(_shape(op.lhs)[a] != 1 for a in contract):
-        return None
-    shape, batch = _shape(op.result), len(values["batch_lhs"])
-    free = [
-        [a for a in range(len(_shape(v))) if a not in values[f"batch_{side}"] and a not in values[f"contract_{side}"]]
-        for v, side in zip(op.operands, ("lhs", "rhs"), strict=True)
-    ]
-    first = batch + len(free[0])
-    ones = ((*shape[:first], *(1,) * len(free[1])), (*shape[:batch], *(1,) * len(free[0]), *shape[first:]))
-    sides: list[SSAValue] = []
-    for v, side, axes, thin in zip(op.operands, ("lhs", "rhs"), free, ones, strict=True):
-        order = [*values[f"batch_{side}"], *axes]
-        perm = [*order, *values[f"contract_{side}"]]
-        if order != sorted(order):
-            turned = tensor_type(dtype, tuple(_shape(v)[a] for a in perm))
-            v = in_place_of(op, TransposeOp, v, type=turned, perm=perm).result
-        sides.append(_viewed(op, v, thin, shape))
-    return in_place_of(op, MulOp, *sides)
 
 
 def _narrowed(op: DotGeneralOp, inner: BroadcastToOp, side: str) -> Found:

@@ -55,24 +55,4 @@ func.func @repeated_terms(%a: tensor<3x1xf32>, %b: tensor<4x5xf32>) -> tensor<3x
   %p = ptir.dot_general %w, %b batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0] : (tensor<3x4xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>
   func.return %p : tensor<3x5xf32>
 }
-
-// A product of columns with rows is elementwise; so is one per batch.
-// CHECK-LABEL: func.func @outer
-// CHECK-NEXT:    %[[A:.*]] = ptir.broadcast_to %{{.*}} result_shape = [3, 5] : tensor<3x1xf32> -> tensor<3x5xf32>
-// CHECK-NEXT:    %[[B:.*]] = ptir.broadcast_to %{{.*}} result_shape = [3, 5] : tensor<1x5xf32> -> tensor<3x5xf32>
-// CHECK-NEXT:    %[[R:.*]] = ptir.mul %[[A]], %[[B]] : tensor<3x5xf32>
-// CHECK-NEXT:    func.return %[[R]]
-func.func @outer(%a: tensor<3x1xf32>, %b: tensor<1x5xf32>) -> tensor<3x5xf32> {
-  %p = ptir.dot_general %a, %b batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0] : (tensor<3x1xf32>, tensor<1x5xf32>) -> tensor<3x5xf32>
-  func.return %p : tensor<3x5xf32>
-}
-
-// Narrow floats are summed in another dtype.
-// CHECK-LABEL: func.func @narrow
-// CHECK-NEXT:    ptir.dot_general
-func.func @narrow(%a: tensor<3x1xbf16>, %b: tensor<1x5xbf16>) -> tensor<3x5xbf16> {
-  %p = ptir.dot_general %a, %b batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0] : (tensor<3x1xbf16>, tensor<1x5xbf16>) -> tensor<3x5xbf16>
-  func.return %p : tensor<3x5xbf16>
-}
-
 }
