@@ -28,6 +28,7 @@ from .products.kernels import BlockedStep, ProductStep
 from .rows.step import Layout, RowStep
 from .schedule import schedule_of
 from .steps import Limited, NativeStep
+from .systems import LinearSystem
 from .target_info import TargetInfo
 
 Row = Callable[[Any, Demanded, TargetInfo], Limited | str]
@@ -139,6 +140,7 @@ LIMITS: Mapping[type[NativeStep], Row | str] = {
     FourierHalves: "a part of a line is a unit of work",
     Factorization: "a matrix, or some of its columns, is a unit of work",
     LaneFactorization: "its units of work have matrices far apart",
+    LinearSystem: "a matrix is a unit of work",
     Scan: "its units of work are runs of lines",
     IndexCheck: "all indices are checked",
     Scatter: "all updates are done",
