@@ -58,12 +58,12 @@ class Work:
 
     # Loops
 
-    def each(self, low: str, high: str, step: int = 1) -> Iterator[str]:
+    def each(self, low: str, high: str) -> Iterator[str]:
         """Return the iterations of a short loop."""
         if self.unrolled:
-            yield from (str(i) for i in range(int(low), int(high), step))
+            yield from (str(i) for i in range(int(low), int(high)))
         else:
-            yield from self.f.each(low, high, step)
+            yield from self.f.each(low, high)
 
     def backwards(self, low: str, high: str) -> Iterator[str]:
         """Return the iterations of a short loop from the last one on."""

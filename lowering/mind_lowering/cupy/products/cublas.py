@@ -11,7 +11,7 @@ A library is anything with cuBLAS's functions, as a test's own that computes on 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from ctypes import byref, c_double, c_float, c_int, c_longlong, c_void_p
 from dataclasses import dataclass
 from itertools import pairwise
@@ -139,12 +139,19 @@ def address(x: Array) -> int:
     return x.ctypes.data if hasattr(x, "ctypes") else x.data.ptr
 
 
-def find_library() -> Any:
-    """cuBLAS as CuPy has loaded it; E6002 without it."""
-    for name in SONAMES:
+def loaded(names: Iterable[str]) -> Any | None:
+    """Return the first library of some names that can be loaded."""
+    for name in names:
         try:
             return ctypes.CDLL(name)
         except OSError:
             continue
+    return None
+
+
+def find_library() -> Any:
+    """cuBLAS as CuPy has loaded it; E6002 without it."""
+    if (found := loaded(SONAMES)) is not None:
+        return found
     message = f"products on the GPU need cuBLAS, and none of {list(SONAMES)} can be loaded: pip install 'mind-dialect[cupy]'"
     raise error("E6002", message, requested="cublas", available=[])

@@ -18,7 +18,7 @@ from typing import Any
 from mind_dialect.errors import error
 from mind_passes.ptir.patterns.product_epilogue import BGRAD, BIAS, DGELU, DGELU_BGRAD, GELU_AUX_BIAS, GELU_BIAS
 
-from .cublas import F32, F32_TF32, TYPES, Matrices, address, layout
+from .cublas import F32, F32_TF32, TYPES, Matrices, address, layout, loaded
 
 Array = Any
 SONAMES = ("libcublasLt.so.13", "libcublasLt.so.12")
@@ -177,11 +177,8 @@ def _alignment(address: int) -> int:
 @lru_cache(maxsize=1)
 def find_library() -> Any:
     """cuBLASLt, which lies next to cuBLAS; E6002 without it."""
-    for name in SONAMES:
-        try:
-            return ctypes.CDLL(name)
-        except OSError:
-            continue
+    if (found := loaded(SONAMES)) is not None:
+        return found
     cure = "pip install 'mind-dialect[cupy]', or leave the option out"
     message = f"the option epilogues of cupy needs cuBLASLt, and none of {list(SONAMES)} can be loaded: {cure}"
     raise error("E6002", message, requested="cublasLt", available=[])

@@ -82,8 +82,8 @@ func.func @wide(%x: tensor<64x1x2xbf16>, %y: tensor<1x64x2xbf16>) -> tensor<64x6
 
 // A product of columns with rows is elementwise; so is one per batch.
 // CHECK-LABEL: func.func @outer
-// CHECK-NEXT:    %[[A:.*]] = ptir.broadcast_to %{{.*}} result_shape = [3, 5] : tensor<3x1xf32> -> tensor<3x5xf32>
-// CHECK-NEXT:    %[[B:.*]] = ptir.broadcast_to %{{.*}} result_shape = [3, 5] : tensor<1x5xf32> -> tensor<3x5xf32>
+// CHECK-NEXT:    %[[A:.*]] = ptir.broadcast_to %a result_shape = [3, 5] : tensor<3x1xf32> -> tensor<3x5xf32>
+// CHECK-NEXT:    %[[B:.*]] = ptir.broadcast_to %b result_shape = [3, 5] : tensor<1x5xf32> -> tensor<3x5xf32>
 // CHECK-NEXT:    %[[R:.*]] = ptir.mul %[[A]], %[[B]] : tensor<3x5xf32>
 // CHECK-NEXT:    func.return %[[R]]
 func.func @outer(%a: tensor<3x1xf32>, %b: tensor<1x5xf32>) -> tensor<3x5xf32> {
