@@ -54,6 +54,7 @@ from .lowered import Entry, Foreign, Native, Note, Packing, Reading
 from .matrices import emit_factorization
 from .matrix_steps import Factorization, LaneFactorization
 from .outlining import outlined, shown
+from .parted_sorts import PartedSort, emit_parted_sort
 from .plan import TITLE, PlannedKernel
 from .planned_function import PlannedFunction
 from .private_scatters import emit_private_scatter
@@ -156,6 +157,7 @@ EMIT: dict[type[NativeStep], Emit] = {
     AttentionStep: emit_attention,
     Sort: emit_sort,
     LaneSort: emit_lane_sort,
+    PartedSort: emit_parted_sort,
     Factorization: emit_factorization,
     LaneFactorization: emit_lane_factorization,
     LinearSystem: emit_system,

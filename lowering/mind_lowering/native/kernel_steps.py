@@ -30,7 +30,7 @@ class Sort(NativeStep):
     """
     The best `count` elements of each line of `source` along `axis`, best first, in `values`, and their places in `places`.
 
-    `room` is memory to work in.
+    `room` is memory to work in. If there are `ranks`, only elements of these places in the order are read of `values`.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Sort(NativeStep):
     values: View
     places: View | None
     room: Buffer | None = None
+    ranks: tuple[int, ...] = ()
 
     @property
     def lines(self) -> Sequence[View]:
@@ -83,11 +84,12 @@ class Sort(NativeStep):
 
     def key(self) -> Hashable:
         places = None if self.places is None else form(self.places)
-        return form(self.source), self.axis, self.descending, form(self.values), places
+        return form(self.source), self.axis, self.descending, form(self.values), places, self.ranks
 
     def contents(self) -> str:
         count, n = self.values.shape[self.axis], self.source.shape[self.axis]
         what = "sort" if self.places is None else f"the first {count}"
+        what = f"ranks {list(self.ranks)}" if self.ranks else what
         return f"{what} of {n} along axis {self.axis} of {list(self.source.shape)}"
 
 

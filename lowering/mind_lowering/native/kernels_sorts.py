@@ -11,6 +11,7 @@ from mind_dialect.ptir.types import UI8
 from .demanded import shape_of
 from .kernel_steps import LaneSort, Sort
 from .lane_order import lane_order
+from .parted_sorts import PHASES, PartedSort, is_sorted_in_parts
 from .patterns import Builder, row
 from .reasons import unsupported
 from .target_info import TargetInfo
@@ -56,8 +57,14 @@ def _ordered(build: Builder, op: PtirOp, best: SSAValue, places: SSAValue | None
             build.add(lanes)
             return
         step = Sort(name, view, axis, descending, values, found)
-        step.room = build.buffer(Use.ARENA, UI8, step.units * step.room_of_unit, f"{name}.room")
-        build.add(step)
+        if is_sorted_in_parts(step, build.host):
+            steps = [PartedSort(f"{name}.{phase}", view, axis, descending, values, None, phase=phase) for phase in PHASES]
+        else:
+            steps = [step]
+        room = build.buffer(Use.ARENA, UI8, steps[0].units * steps[0].room_of_unit, f"{name}.room")
+        for each in steps:
+            each.room = room
+            build.add(each)
 
 
 SORTS = (row("sort", ptir.SortOp, _sort, _why_not_ordered), row("sort", ptir.TopKOp, _top_k, _why_not_ordered))

@@ -48,9 +48,12 @@ class Columns:
 
     def exchanged(self, columns: Sequence[Column], pairs: Iterator[tuple[int, int]]) -> list[Column]:
         """Return columns of which some, by number, exchanged minima and maxima."""
-        found, lanes, type = list(columns), self.lanes, self.order.type
+        found, lanes, type, compared = list(columns), self.lanes, self.order.type, self.order.compared
         for a, b in pairs:
             low, high = found[a], found[b]
+            if compared is not None:
+                found[a], found[b] = ((x,) for x in compared.extremes(lanes, low[0], high[0]))
+                continue
             if len(low) == 1:
                 found[a], found[b] = ((lanes.intrinsic(name, type, low[0], high[0]),) for name in ("smin", "smax"))
                 continue

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .kernel_steps import LaneSort
 from .line_axes import LEAST_LANES, LineAxes, line_axes, width_of
-from .sort_keys import Keys
+from .sort_keys import ComparedKeys, Keys
 from .target_info import TargetInfo
 
 MOST_KEYS = 128 << 10
@@ -29,11 +29,13 @@ class LaneOrder:
     block: int
     columns: int
     axes: LineAxes
+    compared: ComparedKeys | None = None
+    """Keys without places."""
 
     @property
     def type(self) -> str:
         """The LLVM type of a key."""
-        return f"i{self.bits}"
+        return f"i{self.bits}" if self.compared is None else self.compared.type
 
     @property
     def in_registers(self) -> bool:
@@ -61,4 +63,5 @@ def lane_order(step: LaneSort, host: TargetInfo) -> LaneOrder | None:
         width //= 2
     if width < LEAST_LANES:
         return None
-    return LaneOrder(bits, place_bits, parts, width, block, columns, axes)
+    compared = None if step.places is not None else ComparedKeys.of_step(step.source.dtype, step.descending, host)
+    return LaneOrder(bits, place_bits, parts, width, block, columns, axes, compared)

@@ -141,6 +141,8 @@ class _LaneSort:
     def column(self, x: str, index: str) -> Column:
         """Return the column of the elements of one index."""
         lanes, order = self.lanes, self.order
+        if order.compared is not None:
+            return (order.compared.of(lanes, x),)
         key, place = lanes.convert("zext", self.keys.type, order.type, self.keys.of(lanes, x)), list[str]()
         if self.step.places is not None:
             place = [lanes.convert("trunc", "i64", order.type, lanes.splat("i64", index))]
@@ -152,6 +154,8 @@ class _LaneSort:
     @property
     def greatest(self) -> str:
         """The greatest key, and a place behind all others."""
+        if self.order.compared is not None:
+            return self.lanes.number(self.order.type, self.order.compared.greatest)
         return self.lanes.number(self.order.type, (1 << (self.order.bits - 1)) - 1)
 
     @property
@@ -167,6 +171,9 @@ class _LaneSort:
         values: list[str] = []
         places: list[str] = []
         for column in columns:
+            if order.compared is not None:
+                values.append(order.compared.element(lanes, column[0]))
+                continue
             key = lanes.binary("xor", order.type, column[0], self.lowest)
             if step.places is not None:
                 if order.place_bits:

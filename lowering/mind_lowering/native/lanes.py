@@ -104,6 +104,10 @@ class Lanes:
         """An arithmetic instruction."""
         return self.op(f"{code} {self.of(type)} {a}, {b}")
 
+    def inverted(self, bits: str) -> str:
+        """The lanes of which a vector of i1 is false."""
+        return self.binary("xor", "i1", bits, self.number("i1", 1))
+
     def compare(self, code: str, type: str, a: str, b: str) -> str:
         """A comparison, `code` as in `fcmp olt`."""
         return self.op(f"{code} {self.of(type)} {a}, {b}")

@@ -24,6 +24,7 @@ from .fourier_halves import FourierHalves
 from .groups import Group
 from .kernel_steps import Draw, IndexCheck, LaneSort, PrivateScatter, Scan, Scatter, Sort
 from .matrix_steps import Factorization, LaneFactorization
+from .parted_sorts import PartedSort
 from .products.kernels import BlockedStep, ProductStep
 from .rows.step import Layout, RowStep
 from .schedule import schedule_of
@@ -133,6 +134,7 @@ LIMITS: Mapping[type[NativeStep], Row | str] = {
     ExtremesGradient: "windows along an axis overlap",
     ConvolutionStep: "no axis of a convolution has a size of its own",
     LaneSort: "its units of work have lines far apart",
+    PartedSort: "its units of work have lines far apart",
     Sort: "its units of work have lines far apart",
     FourierTransform: "a line is a unit of work",
     FourierBatch: "some lines are a unit of work",

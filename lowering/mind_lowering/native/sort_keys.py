@@ -1,12 +1,14 @@
-"""Keys of elements: unsigned integers in the order of the elements."""
+"""Keys of elements: unsigned integers in the order of the elements, and what vectors compare in their place."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from mind_dialect.ptir.types import BF16, I1, Kind, PtirDType
 
 from .lanes import Lanes, register
+from .target_info import TargetInfo
 
 
 @dataclass(frozen=True)
@@ -85,3 +87,65 @@ class Keys:
     def nan(self) -> int:
         """The key of NaN."""
         return 0 if self.descending else (1 << self.bits) - 1
+
+
+@dataclass(frozen=True)
+class ComparedKeys:
+    """
+    Keys as vectors compare them: signed integers, or the elements themselves, negated where the order is descending.
+
+    Vectors compare signed integers on all machines, floats twice as fast as integers of 64 bits on some. As floats, NaN is an
+    infinity, and zeros are equal: such elements, which `Keys.is_odd` finds, have to be written once more.
+    """
+
+    keys: Keys
+    are_floats: bool
+
+    @staticmethod
+    def of_step(dtype: PtirDType, descending: bool, host: TargetInfo) -> ComparedKeys:
+        """Return the keys of elements that are sorted without the places they came from."""
+        keys = Keys(dtype, descending)
+        return ComparedKeys(keys, dtype.kind is Kind.FLOAT and keys.bits >= 32 and host.has_float_extremes)
+
+    @property
+    def type(self) -> str:
+        """The LLVM type of a key."""
+        return register(self.keys.dtype) if self.are_floats else self.keys.type
+
+    @property
+    def greatest(self) -> float:
+        """A key that none is greater than."""
+        return math.inf if self.are_floats else (1 << (self.keys.bits - 1)) - 1
+
+    @property
+    def least(self) -> float:
+        """A key that none is less than."""
+        return -math.inf if self.are_floats else -(1 << (self.keys.bits - 1))
+
+    def of(self, lanes: Lanes, x: str) -> str:
+        """Return the keys of some elements."""
+        if not self.are_floats:
+            return self._signed(lanes, self.keys.of(lanes, x))
+        number = lanes.select(lanes.compare("fcmp uno", self.type, x, x), self.type, lanes.number(self.type, math.inf), x)
+        return self._directed(lanes, number)
+
+    def element(self, lanes: Lanes, key: str) -> str:
+        """Return the elements of some keys, as `Keys.element` does."""
+        return self._directed(lanes, key) if self.are_floats else self.keys.element(lanes, self._signed(lanes, key))
+
+    def compare(self, lanes: Lanes, test: str, a: str, b: str) -> str:
+        """Return where keys are, by `test`, `lt`, `le` or `gt` others."""
+        return lanes.compare(f"fcmp o{test}" if self.are_floats else f"icmp s{test}", self.type, a, b)
+
+    def extremes(self, lanes: Lanes, a: str, b: str) -> tuple[str, str]:
+        """Return the lesser and the greater keys of two vectors."""
+        if self.are_floats:
+            less, greater = (self.compare(lanes, test, a, b) for test in ("lt", "gt"))
+            return lanes.select(less, self.type, a, b), lanes.select(greater, self.type, a, b)
+        return lanes.intrinsic("smin", self.type, a, b), lanes.intrinsic("smax", self.type, a, b)
+
+    def _directed(self, lanes: Lanes, x: str) -> str:
+        return lanes.op(f"fneg {lanes.of(self.type)} {x}") if self.keys.descending else x
+
+    def _signed(self, lanes: Lanes, keys: str) -> str:
+        return lanes.binary("xor", self.type, keys, lanes.number(self.type, -(1 << (self.keys.bits - 1))))

@@ -18,9 +18,9 @@ from .ir import Function, suffix
 from .kernel_steps import FEW, Sort
 from .kernel_text import PATIENCE, argument, check_inside, patient, patiently, unflattened
 from .lanes import Lanes, stored
+from .quicksorts import Quicksort, sorts_by_pivots
 from .sort_keys import Keys
 from .target_info import TargetInfo
-from .views import View
 
 BLOCKS = (64, 32, 16, 8, 4)
 """The best of many are looked for in blocks of so many elements, the first of which there are enough."""
@@ -29,13 +29,31 @@ _DIGITS = 256
 
 def emit_sort(f: Function, host: TargetInfo, step: Sort, sites: Sites) -> int:
     """Emit a sort; how many units of work it has."""
-    units = _Lines(f, host, step, sites).emit()
+    units = Lines(f, host, step, sites).emit()
     f.ret("0")
     return units
 
 
-class _Lines:
-    """The lines of some units, each put in order by itself."""
+def line_starts(f: Function, step: Sort, bases: Sequence[str], line: str) -> list[str]:
+    """Return where a line, given its number, begins in the source, the values and, if there are any, the places."""
+    outer = [a for a in range(len(step.source.shape)) if a != step.axis]
+    extents = [step.source.shape[a] for a in outer]
+    at = unflattened(f, line, extents) if prod(extents) > 1 else ["0"] * len(extents)
+    found: list[str] = []
+    for view, base in zip(step.lines, bases, strict=False):
+        index = "0"
+        for a, i in zip(outer, at, strict=True):
+            index = f.add(index, f.mul(i, view.strides[a]))
+        found.append(f.address(stored(view.dtype), base, index))
+    return found
+
+
+class Lines:
+    """
+    The lines of some units, each put in order by itself.
+
+    `pairs` are two arrays of keys, each with one of where they came from unless keys are moved alone.
+    """
 
     def __init__(self, f: Function, host: TargetInfo, step: Sort, sites: Sites):
         self.f, self.host, self.step, self.sites = f, host, step, sites
@@ -44,51 +62,51 @@ class _Lines:
         self.n, self.count = step.source.shape[step.axis], step.values.shape[step.axis]
         self.passes = self.keys.bits // 8
         self.pairs: list[list[str]] = []
-        """Two arrays of keys, each with one of where they came from unless keys are moved alone."""
-        self.outer = [a for a in range(len(step.source.shape)) if a != step.axis]
+        self.counts = f.op(f"alloca [{self.passes * _DIGITS} x i32], align 64", "counts")
+        self.quick = Quicksort(f, host, step) if sorts_by_pivots(step, host) else None
 
     def emit(self) -> int:
+        """Emit the loop over lines; how many units of work it has."""
         f, step = self.f, self.step
-        names = ["x", "values", *([] if step.places is None else ["places"]), "room"]
-        bases = {name: argument(f, i, name) for i, name in enumerate(names)}
-        extents = [step.source.shape[a] for a in self.outer]
-        lines, units, (keys, origins) = prod(extents), step.units, step.parts
-        room = f.address("i8", bases["room"], f.mul("%begin", step.room_of_unit), "room")
+        bases = [argument(f, i, name) for i, name in zip(range(len(step.lines)), ("x", "values", "places"), strict=False)]
+        lines, units, (keys, origins) = step.source.count // self.n, step.units, step.parts
+        room = f.address("i8", argument(f, len(bases), "room"), f.mul("%begin", step.room_of_unit), "room")
         for i in (0, 1):
             at = i * (keys + origins)
             places = [f.address("i8", room, str(at + keys), "from")] if origins else []
             self.pairs.append([f.address("i8", room, str(at), "keys"), *places])
-        self.counts = f.op(f"alloca [{self.passes * _DIGITS} x i32], align 64", "counts")
-
-        def line(u: str) -> None:
-            at = unflattened(f, u, extents) if lines > 1 else ["0"] * len(extents)
-
-            def start(view: View) -> str:
-                index = "0"
-                for a, i in zip(self.outer, at, strict=True):
-                    index = f.add(index, f.mul(i, view.strides[a]))
-                return index
-
-            source = f.address(stored(step.source.dtype), bases["x"], start(step.source))
-            to_values = f.address(stored(step.source.dtype), bases["values"], start(step.values))
-            if step.keys_alone:
-                self.sort_keys(source, to_values)
-                return
-            if 4 * self.count <= self.n and self.n > FEW:
-                left = self.sifted(source)
-            else:
-                self.make(source)
-                left = str(self.n)
-            _, origins = self.inserted() if self.n <= FEW else self.by_bytes(left)
-            to = "" if step.places is None else f.address(stored(step.places.dtype), bases["places"], start(step.places))
-            self.write(origins, source, to_values, to)
-
         # Lines are dealt out in runs: units are few, for each has memory of its own.
         each = -(-lines // units)
         last = f.least(f.mul("%end", each), str(lines))
         for u in f.each(f.mul("%begin", each), last, hint="line"):
-            line(u)
+            self.line(*line_starts(f, step, bases, u))
         return units
+
+    def line(self, source: str, values: str, places: str = "") -> None:
+        """Put a line in order, given where it begins."""
+        if self.quick is not None:
+            failed, odd = self.quick.line(source, values, [arrays[0] for arrays in self.pairs])
+            self.finish(failed, odd, source, values)
+            return
+        if self.step.keys_alone:
+            self.sort_keys(source, values)
+            return
+        if 4 * self.count <= self.n and self.n > FEW:
+            left = self.sifted(source)
+        else:
+            self.make(source)
+            left = str(self.n)
+        _, origins = self.inserted() if self.n <= FEW else self.by_bytes(left)
+        self.write(origins, source, values, places)
+
+    def finish(self, failed: str, odd: Sequence[str], source: str, values: str) -> None:
+        """Sort a line by bytes whose pivots were bad; write NaN and zeros of others once more where there are any."""
+
+        def write() -> None:
+            for bit in odd:
+                self.f.when(bit, lambda: write_again(self.f, self.host, self.step, self.sites, [source, values]))
+
+        self.f.choose(failed, lambda: self.sort_keys(source, values), write)
 
     # Arrays
 

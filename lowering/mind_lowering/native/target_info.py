@@ -56,6 +56,11 @@ class TargetInfo:
         return self.isa in ("avx512", "avx512vnni")
 
     @property
+    def has_float_extremes(self) -> bool:
+        """Return whether one instruction is `a < b ? a : b` of floats, NaN and zeros included."""
+        return self.triple.startswith("x86_64")
+
+    @property
     def saturates(self) -> bool:
         """Return whether an instruction converts vectors of floats to integers and saturates."""
         return self.triple.startswith("aarch64")
