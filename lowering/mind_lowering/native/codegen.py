@@ -54,7 +54,6 @@ from .lowered import Entry, Foreign, Native, Note, Packing, Reading
 from .matrices import emit_factorization
 from .matrix_steps import Factorization, LaneFactorization
 from .outlining import outlined, shown
-from .parted_sorts import PartedSort, emit_parted_sort
 from .plan import TITLE, PlannedKernel
 from .planned_function import PlannedFunction
 from .private_scatters import emit_private_scatter
@@ -67,6 +66,7 @@ from .products.pack import emit_panels, emit_rows
 from .products.product import EmittedProduct
 from .products.stream import emit_stream
 from .products.sums import emit_sums
+from .quicksort_steps import PartedSort
 from .random_numbers import emit_draw
 from .rows.along import AlongLoops
 from .rows.columns import ColumnLoops
@@ -74,7 +74,7 @@ from .rows.loops import RowLoops
 from .rows.step import Layout, RowStep
 from .scans import emit_scan
 from .scatters import emit_check, emit_scatter
-from .sorts import emit_sort
+from .sorts import emit_parted_sort, emit_sort
 from .steps import NativeKernel, NativeStep
 from .systems import LinearSystem, emit_system
 from .target_info import TargetInfo

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .ir import Function, symbol
-from .lane_order import LaneOrder
 from .lanes import Lanes
+from .sort_keys import LaneOrder
 from .target_info import TargetInfo
 
 Column = tuple[str, ...]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from .kernel_steps import LaneSort
-from .line_axes import LEAST_LANES, LineAxes, line_axes, width_of
-from .sort_keys import ComparedKeys, Keys
+from .line_axes import LEAST_LANES, line_axes, width_of
+from .sort_keys import ComparedKeys, Keys, LaneOrder
 from .target_info import TargetInfo
 
 MOST_KEYS = 128 << 10
@@ -15,32 +13,6 @@ MOST_BEST = 8
 """So many of the best of a line are kept in registers while the line is read once."""
 MOST_SORTED = 256
 """Elements of lines that are sorted whole for a quarter of them at most: of longer ones a threshold finds the best sooner."""
-
-
-@dataclass(frozen=True)
-class LaneOrder:
-    """The sizes of a sort in lanes: bits of a key and of the place in it; lanes; columns of a block, and in all."""
-
-    bits: int
-    place_bits: int
-    parts: int
-    """Vectors of a column: two where a key and its place do not fit in 64 bits."""
-    width: int
-    block: int
-    columns: int
-    axes: LineAxes
-    compared: ComparedKeys | None = None
-    """Keys without places."""
-
-    @property
-    def type(self) -> str:
-        """The LLVM type of a key."""
-        return f"i{self.bits}" if self.compared is None else self.compared.type
-
-    @property
-    def in_registers(self) -> bool:
-        """Return whether a line is one block."""
-        return self.columns <= self.block
 
 
 def lane_order(step: LaneSort, host: TargetInfo) -> LaneOrder | None:

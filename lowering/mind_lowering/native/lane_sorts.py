@@ -19,9 +19,9 @@ from .kernel_steps import LaneSort
 from .kernel_text import argument
 from .lane_lines import LaneLines, each_unit
 from .lane_networks import Column, Columns, sorting
-from .lane_order import MOST_BEST, LaneOrder, lane_order
+from .lane_order import MOST_BEST, lane_order
 from .lanes import register, stored
-from .sort_keys import Keys
+from .sort_keys import Keys, LaneOrder
 from .target_info import TargetInfo
 
 

@@ -24,8 +24,8 @@ from .fourier_halves import FourierHalves
 from .groups import Group
 from .kernel_steps import Draw, IndexCheck, LaneSort, PrivateScatter, Scan, Scatter, Sort
 from .matrix_steps import Factorization, LaneFactorization
-from .parted_sorts import PartedSort
 from .products.kernels import BlockedStep, ProductStep
+from .quicksort_steps import PartedSort
 from .rows.step import Layout, RowStep
 from .schedule import schedule_of
 from .steps import Limited, NativeStep

@@ -22,15 +22,15 @@ from .ir import Function, LlvmModule, suffix, symbol
 from .kernel_steps import Sort
 from .kernel_text import PATIENCE, patient, poll
 from .lane_networks import Columns
-from .lane_order import LaneOrder
 from .lanes import Lanes, halves
 from .line_axes import LineAxes
-from .sort_keys import ComparedKeys, Keys
+from .quicksort_steps import SHORT
+from .sort_keys import ComparedKeys, LaneOrder
 from .target_info import TargetInfo
 from .transposes import transposed
 
-SHORT = 128
-"""Keys of the longest parts that are sorted in lanes."""
+DEPTH = 2
+"""Partitions that a key is part of, at most, for each bit of the number of keys: more of them are bad pivots."""
 _COUNT, _FAILED, _VALUES, _PARTS = range(4)
 """Words of the state of a line: how many parts wait for a sort in lanes, if pivots were bad, the results, the parts."""
 
@@ -52,12 +52,6 @@ class Part(NamedTuple):
     def arguments(self) -> str:
         """The first three."""
         return f"ptr {self.keys}, ptr {self.room}, i64 {self.n}"
-
-
-def sorts_by_pivots(step: Sort, host: TargetInfo) -> bool:
-    """Return whether lines are partitioned: keys of 32 or 64 bits without places, on machines that compress vectors."""
-    bits = Keys(step.source.dtype, step.descending).bits
-    return host.has_avx512 and step.keys_alone and bits >= 32 and step.source.shape[step.axis] > SHORT
 
 
 class Quicksort:
@@ -125,7 +119,7 @@ class Quicksort:
         f.do(f"store ptr {values}, ptr {f.address('i64', self.state, str(_VALUES))}, align 8")
         f.polls = True
         for part in parts:
-            arguments = f"ptr %args, ptr {self.state}, {part.text}, i64 {2 * self.n.bit_length()}"
+            arguments = f"ptr %args, ptr {self.state}, {part.text}, i64 {DEPTH * self.n.bit_length()}"
             status = f.op(f"call i64 {self.functions.quick()}({arguments})", "status")
             f.leave(f.op(f"icmp ne i64 {status}, 0", "interrupted"), lambda status=status: status)
         f.do(f"call void {self.functions.rest()}(ptr {self.state})")
@@ -170,11 +164,14 @@ class _Functions:
             pointers, numbers = ("args", "state", "keys", "room"), ("n", "first", "depth")
             f = self.module.function(name, "i64", [*(("ptr", p) for p in pointers), *(("i64", n) for n in numbers)])
             carried = [*(("ptr", f"%{p}") for p in pointers[2:]), *(("i64", f"%{n}") for n in numbers)]
-            keys, _, n, first, _ = f.repeat(
-                carried,
-                lambda _keys, _room, n, _first, _depth: f.op(f"icmp sgt i64 {n}, {SHORT}", "long"),
-                lambda *values: self._partitioned(f, name, *values),
-            )
+
+            def is_long(*values: str) -> str:
+                return f.op(f"icmp sgt i64 {values[2]}, {SHORT}", "long")
+
+            def partitioned(*values: str) -> list[str]:
+                return self._partitioned(f, name, *values)
+
+            keys, _, n, first, _ = f.repeat(carried, is_long, partitioned)
             f.when(f.op(f"icmp sgt i64 {n}, 0", "some"), lambda: self._noted(f, keys, n, first))
             f.ret("0")
         return symbol(name)

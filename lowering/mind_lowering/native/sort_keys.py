@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mind_dialect.ptir.types import BF16, I1, Kind, PtirDType
 
 from .lanes import Lanes, register
+from .line_axes import LineAxes
 from .target_info import TargetInfo
 
 
@@ -149,3 +150,29 @@ class ComparedKeys:
 
     def _signed(self, lanes: Lanes, keys: str) -> str:
         return lanes.binary("xor", self.type, keys, lanes.number(self.type, -(1 << (self.keys.bits - 1))))
+
+
+@dataclass(frozen=True)
+class LaneOrder:
+    """The sizes of a sort in lanes: bits of a key and of the place in it; lanes; columns of a block, and in all."""
+
+    bits: int
+    place_bits: int
+    parts: int
+    """Vectors of a column: two where a key and its place do not fit in 64 bits."""
+    width: int
+    block: int
+    columns: int
+    axes: LineAxes
+    compared: ComparedKeys | None = None
+    """Keys without places."""
+
+    @property
+    def type(self) -> str:
+        """The LLVM type of a key."""
+        return f"i{self.bits}" if self.compared is None else self.compared.type
+
+    @property
+    def in_registers(self) -> bool:
+        """Return whether a line is one block."""
+        return self.columns <= self.block

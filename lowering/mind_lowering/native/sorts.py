@@ -2,7 +2,8 @@
 Stable orders along an axis: keys, unsigned numbers in the order of the elements, and the places they came from.
 
 Few keys are inserted one by one; many are put in order byte by byte, from the lowest, but for bytes that are the same in all. Of
-the best of many, only those are put in order that a threshold lets pass, which enough of them reach.
+the best of many, only those are put in order that a threshold lets pass, which enough of them reach. Long lines of keys without
+places are partitioned (`quicksorts.py`), where the machine compresses vectors, and few of them are shared by threads.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from .ir import Function, suffix
 from .kernel_steps import FEW, Sort
 from .kernel_text import PATIENCE, argument, check_inside, patient, patiently, unflattened
 from .lanes import Lanes, stored
-from .quicksorts import Quicksort, sorts_by_pivots
+from .quicksort_steps import PARTS, WORDS, PartedSort, sorts_by_pivots
+from .quicksorts import Part, Quicksort
 from .sort_keys import Keys
 from .target_info import TargetInfo
 
@@ -29,12 +31,19 @@ _DIGITS = 256
 
 def emit_sort(f: Function, host: TargetInfo, step: Sort, sites: Sites) -> int:
     """Emit a sort; how many units of work it has."""
-    units = Lines(f, host, step, sites).emit()
+    units = _Lines(f, host, step, sites).emit()
     f.ret("0")
     return units
 
 
-def line_starts(f: Function, step: Sort, bases: Sequence[str], line: str) -> list[str]:
+def emit_parted_sort(f: Function, host: TargetInfo, step: PartedSort, sites: Sites) -> int:
+    """Emit a step of a sort in parts; how many units of work it has."""
+    _Parted(f, host, step, sites).emit()
+    f.ret("0")
+    return step.units
+
+
+def _line_starts(f: Function, step: Sort, bases: Sequence[str], line: str) -> list[str]:
     """Return where a line, given its number, begins in the source, the values and, if there are any, the places."""
     outer = [a for a in range(len(step.source.shape)) if a != step.axis]
     extents = [step.source.shape[a] for a in outer]
@@ -48,7 +57,7 @@ def line_starts(f: Function, step: Sort, bases: Sequence[str], line: str) -> lis
     return found
 
 
-class Lines:
+class _Lines:
     """
     The lines of some units, each put in order by itself.
 
@@ -79,7 +88,7 @@ class Lines:
         each = -(-lines // units)
         last = f.least(f.mul("%end", each), str(lines))
         for u in f.each(f.mul("%begin", each), last, hint="line"):
-            self.line(*line_starts(f, step, bases, u))
+            self.line(*_line_starts(f, step, bases, u))
         return units
 
     def line(self, source: str, values: str, places: str = "") -> None:
@@ -319,3 +328,76 @@ class Lines:
                 kind = stored(step.places.dtype)
                 at = f.mul(i, step.places.strides[axis])
                 self.store(kind, origin if kind == "i64" else f.op(f"trunc i64 {origin} to {kind}"), to_places, at)
+
+
+class _Parted:
+    """
+    Few long lines in order, each by several units of work, in three steps:
+
+        split   partition each line twice: four parts, with their places in the order
+        parts   sort each part (`quicksorts.py`)
+        finish  write NaN and zeros of a line once more, or sort a line by bytes whose pivots were bad
+    """
+
+    def __init__(self, f: Function, host: TargetInfo, step: PartedSort, sites: Sites):
+        self.f, self.host, self.step, self.sites = f, host, step, sites
+        self.quick = Quicksort(f, host, step)
+        self.bases = [argument(f, i, name) for i, name in enumerate(("x", "values", "room"))]
+
+    def emit(self) -> None:
+        """Emit the loop over units."""
+        f, step = self.f, self.step
+        if step.phase == "parts":
+            for unit in f.each("%begin", "%end", hint="part"):
+                line, part = unflattened(f, unit, [step.lines_in_all, PARTS])
+                self.sorted(line, part)
+            return
+        for line in f.each("%begin", "%end", hint="line"):
+            (self.split if step.phase == "split" else self.finished)(line)
+
+    # A line
+
+    def rooms(self, line: str) -> tuple[str, str, str]:
+        """Return the two arrays of keys of a line and the table of its parts."""
+        f, step = self.f, self.step
+        room = f.address("i8", self.bases[2], f.mul(line, step.room_of_unit), "room")
+        keys, _ = step.parts
+        return room, f.address("i8", room, str(keys), "keys"), f.address("i8", room, str(step.table), "table")
+
+    def word(self, table: str, part: str, number: int) -> str:
+        """Return the address of a word of a part."""
+        return self.f.address("i64", table, self.f.add(self.f.mul(part, WORDS), str(number)))
+
+    # Phases
+
+    def split(self, line: str) -> None:
+        """Partition a line, and both of its parts."""
+        f, (source, _), (*rooms, table) = self.f, _line_starts(self.f, self.step, self.bases, line), self.rooms(line)
+        halves, odd = self.quick.split(source, rooms)
+        parts = [part for half in halves for part in self.quick.functions.halved(f, half)]
+        for number, part in enumerate(parts):
+            for word, (type, value) in enumerate(zip(("ptr", "ptr", "i64", "i64", "i64"), (*part, "0"), strict=True)):
+                f.do(f"store {type} {value}, ptr {self.word(table, str(number), word)}, align 8")
+        for bit in odd:
+            f.do(f"store i64 {f.op(f'zext i1 {bit} to i64')}, ptr {self.word(table, str(PARTS), 0)}, align 8")
+
+    def sorted(self, line: str, part: str) -> None:
+        """Sort a part."""
+        f, (_, values), (*_, table) = self.f, _line_starts(self.f, self.step, self.bases, line), self.rooms(line)
+        types = ("ptr", "ptr", "i64", "i64")
+        words = [f.op(f"load {type}, ptr {self.word(table, part, word)}, align 8") for word, type in enumerate(types)]
+        failed = self.quick.sorted([Part(*words)], values)
+        f.do(f"store i64 {f.op(f'zext i1 {failed} to i64')}, ptr {self.word(table, part, len(types))}, align 8")
+
+    def finished(self, line: str) -> None:
+        """Sort a line by bytes, or write NaN and zeros once more, if need be."""
+        f, (source, values), (*rooms, table) = self.f, _line_starts(self.f, self.step, self.bases, line), self.rooms(line)
+        failed = "0"
+        for part in range(PARTS):
+            found = f.op(f"load i64, ptr {self.word(table, str(part), WORDS - 1)}, align 8")
+            failed = f.op(f"or i64 {failed}, {found}", "failed")
+        odd = [f.op(f"load i64, ptr {self.word(table, str(PARTS), 0)}, align 8", "odd")] * self.quick.is_float
+        lines = _Lines(f, self.host, self.step, self.sites)
+        lines.pairs += [[room] for room in rooms]
+        bits = [f.op(f"icmp ne i64 {word}, 0") for word in (failed, *odd)]
+        lines.finish(bits[0], bits[1:], source, values)

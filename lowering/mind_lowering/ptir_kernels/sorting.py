@@ -14,11 +14,11 @@ class Sorting(Widening):
         """
         The elements in ascending or descending order, stably.
 
-        Equal elements have equal bits, zeros of two signs and NaN apart. Without a negative zero any order of equals is the
-        stable one, and NumPy's default algorithm is several times faster than its stable one.
+        Equal elements have equal bits, zeros of two signs and NaN apart. Without a negative zero or a NaN any order of equals is
+        the stable one, and NumPy's default algorithm is several times faster than its stable one.
         """
         form = format_of(x.dtype)
-        if form.dtype is not form.work or (form.kind == "f" and self._has_negative_zero(x)):
+        if form.dtype is not form.work or (form.kind == "f" and self._has_unlike_equals(x)):
             return self.xp.take_along_axis(x, self._order(x, axis, descending), axis)
         ordered = self.xp.sort(x, axis=axis, kind=None if x.dtype.itemsize > 2 else "stable")
         return self.xp.flip(ordered, axis) if descending else ordered
@@ -54,8 +54,8 @@ class Sorting(Widening):
         xp.cumsum(ordered[(*at, slice(1, None))] != ordered[(*at, slice(None, -1))], axis=axis, out=ranks[(*at, slice(1, None))])
         return xp.sort((ranks << 32) | order, axis=axis) & 0xFFFFFFFF
 
-    def _has_negative_zero(self, x: Array) -> bool:
-        return bool(self.xp.any((x == 0) & self.xp.signbit(x)))
+    def _has_unlike_equals(self, x: Array) -> bool:
+        return bool(self.xp.any((x != x) | ((x == 0) & self.xp.signbit(x))))
 
     def _keys(self, x: Array) -> Array:
         """Integers in the order of the elements, equal for equal ones."""
