@@ -90,6 +90,7 @@ template <class T> T __shfl_up_sync(unsigned mask, T x, int distance) {
 template <class T> T atomicAdd(T* at, T by) { const T old = *at; *at = old + by; return old; }
 template <class T> T atomicExch(T* at, T to) { const T old = *at; *at = to; return old; }
 template <class T> T atomicCAS(T* at, T if_it_is, T to) { const T old = *at; if (old == if_it_is) *at = to; return old; }
+template <class T> T atomicMax(T* at, T by) { const T old = *at; *at = by > old ? by : old; return old; }
 template <class T> T atomicMin(T* at, T by) { const T old = *at; *at = by < old ? by : old; return old; }
 
 static inline unsigned __float_as_uint(float x) { unsigned y; memcpy(&y, &x, 4); return y; }

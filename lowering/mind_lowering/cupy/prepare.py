@@ -16,6 +16,7 @@ from xdsl.dialects.func import FuncOp
 from mind_dialect.ptir import TARGETED, FusionOp, PtirOp, StopGradientOp
 from mind_passes.derivatives.ptir.pooling import EXTREMES_GRADIENT
 from mind_passes.fusion.absorb_views import STRIDED, absorb_result_views, absorb_views
+from mind_passes.fusion.compact_scatters import compact_scatters
 from mind_passes.fusion.defuse import defuse
 from mind_passes.fusion.expand_norms import expand_norms
 from mind_passes.fusion.fuse import fuse
@@ -65,6 +66,7 @@ def fusion_stages(options: CupyOptions = DEFAULT) -> list[Stage]:
         Stage("mind-ptir-defuse", lambda module: defuse(module, only=lambda op: _is_several(op) or not is_kernel(op))),
         Stage("mind-mark-failing", mark_failing),
         Stage("mind-ptir-optimize", optimize_marked),
+        Stage("mind-ptir-compact-scatters", simplified(compact_scatters)),
         Stage("mind-ptir-move-casts", simplified(move_casts)),
         Stage("mind-ptir-recognize", _recognize),
         Stage("mind-ptir-expand-norms", lambda module: expand_norms(module, is_kernel)),

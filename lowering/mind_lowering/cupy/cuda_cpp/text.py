@@ -26,6 +26,8 @@ PARTS: dict[str, tuple[str, ...]] = {
     "mind::in_order": ("updates.cuh",),
     "mind::Last": ("updates.cuh",),
     "mind::add_to": ("updates.cuh",),
+    "mind::max_to": ("updates.cuh",),
+    "mind::min_to": ("updates.cuh",),
 }
 """Headers that kernels call in addition to `mind.cuh`, by how the calls begin."""
 
