@@ -25,6 +25,7 @@ from xdsl.ir import Block, SSAValue
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
+from gpu_families import FAMILIES, family_of
 from peers.gpu_programs import OPTIONS, PROGRAMS
 
 from mind_dialect import ptir
@@ -89,13 +90,15 @@ class Timed:
     grid: int
     bytes: int
     seconds: float
+    family: str
 
 
 @dataclass(frozen=True)
 class Report:
-    """A program: its steps in order, the resources of its kernels by name, and the bytes of its arena."""
+    """A program: its function, its steps in order, the resources of its kernels by name, and the bytes of its arena."""
 
     title: str
+    function: str
     steps: list[Timed]
     usage: dict[str, Usage]
     arena: int
@@ -165,7 +168,7 @@ def report(title: str, func: Any, donated: Collection[int], architecture: str, o
     with ThreadPoolExecutor() as pool:
         for found in pool.map(lambda module: compiled(module[0], architecture), modules(kernels.text()) if kernels.found else ()):
             usage |= found
-    return Report(title, steps, usage, plan.arena)
+    return Report(title, func.sym_name.data, steps, usage, plan.arena)
 
 
 def moved_bytes(op: Step, kernels: Any) -> int:
@@ -233,8 +236,21 @@ def timed(op: Step, kernels: Any, limits: Limits) -> Timed:
     if isinstance(op, KernelOp):
         how = kernels.found[op.symbol].launch
         symbol = kernels.symbols[op.symbol]
-        return Timed(symbol, symbol, how.block, how.grid, moved, seconds)
-    return Timed(op.function if isinstance(op, CallOp) else "copy", None, 0, 0, moved, seconds)
+        return Timed(symbol, symbol, how.block, how.grid, moved, seconds, family_of(op))
+    name = op.function if isinstance(op, CallOp) else "copy"
+    return Timed(name, None, 0, 0, moved, seconds, "copies" if name == "copy" else "products")
+
+
+def breakdown(reports: Sequence[Report]) -> list[str]:
+    """Return the table of the bytes that the kernels of each family move."""
+    lines = header(["bytes of kernels", *(found.title for found in reports)])
+    sums = [Counter[str]() for _ in reports]
+    for moved, found in zip(sums, reports, strict=True):
+        for step in found.steps:
+            moved[step.family] += step.bytes if step.symbol is not None else 0
+    for family in FAMILIES:
+        lines.append(f"| {family} | {' | '.join(size(moved[family]) for moved in sums)} |")
+    return [*lines, f"| total | {' | '.join(size(moved.total()) for moved in sums)} |"]
 
 
 def page(reports: Sequence[Report], architecture: str) -> str:
@@ -272,6 +288,8 @@ def page(reports: Sequence[Report], architecture: str) -> str:
             f"| {size(sum(s.bytes for s in others))} | {size(found.arena)} "
             f"| {duration(sum(s.seconds for s in found.steps))} | {spilling} |"
         )
+    if training := [found for found in reports if found.function == "train_step"]:
+        lines += ["", "## Bytes of the kernels of training steps", "", *breakdown(training)]
     for found in reports:
         lines += ["", f"## {found.title[0].upper()}{found.title[1:]}", "", *table(found, architecture)]
     return "\n".join(lines) + "\n"
