@@ -60,8 +60,13 @@ PROGRAMS: dict[str, tuple[str, Callable[[bool], Function]]] = {
         "the same with weights and residual stream in bf16",
         lambda small: training(None, small, narrow=True),
     ),
+    "gpt2_train_warp_groups": (
+        "the same with the option warp-groups",
+        lambda small: training(None, small, narrow=True),
+    ),
     "resnet34": ("ResNet34, one image", lambda _: _resnet(1)),
     "resnet34_64": ("ResNet34, 64 images", lambda small: _resnet(2 if small else 64)),
 }
 OPTIONS = {name: CupyOptions(epilogues=True) for name in PROGRAMS if name.endswith("_epilogues")}
+OPTIONS["gpt2_train_warp_groups"] = CupyOptions(epilogues=True, warp_groups=True)
 """The options of programs that are compiled with others than the default."""

@@ -16,6 +16,7 @@ such as exp, and the order of sums.
 
 PARTS: dict[str, tuple[str, ...]] = {
     "mind::attend": ("tensor_cores.cuh", "copies.cuh", "attention.cuh"),
+    "mind::attend_warp_group": ("warp_group.cuh",),
     "mind::attend_keys": ("attention_gradient.cuh",),
     "mind::attend_queries": ("attention_gradient.cuh",),
     "mind::product": ("tensor_cores.cuh", "product.cuh"),
