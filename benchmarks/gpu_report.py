@@ -25,6 +25,7 @@ from xdsl.ir import Block, SSAValue
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
+from gpu_families import FAMILIES, family_of
 from peers.gpu_programs import OPTIONS, PROGRAMS
 
 from mind_dialect import ptir
@@ -89,16 +90,20 @@ class Timed:
     grid: int
     bytes: int
     seconds: float
+    family: str
 
 
 @dataclass(frozen=True)
 class Report:
-    """A program: its steps in order, the resources of its kernels by name, and the bytes of its arena."""
+    """A program: its function, its steps in order, the resources of its kernels by name, and the bytes of its arena."""
 
     title: str
+    function: str
     steps: list[Timed]
     usage: dict[str, Usage]
     arena: int
+    attentions: dict[str, str]
+    """The sources of the modules of attentions."""
 
 
 def usages(log: str) -> dict[str, Usage]:
@@ -142,12 +147,13 @@ def occupancy(usage: Usage, block: int, architecture: str) -> float:
 
 def compiled(source: str, architecture: str) -> dict[str, Usage]:
     """Compile a module and return the resources of its kernels."""
-    from mind_lowering.cupy.cuda_cpp.nvrtc import library
+    from mind_lowering.cupy.cuda_cpp.nvrtc import library, with_features
 
     nvrtc: Any = library()
     program = nvrtc.createProgram(source, "mind.cu", (), ())
+    machine = with_features(source, f"sm_{architecture}")
     try:
-        nvrtc.compileProgram(program, (f"-arch=sm_{architecture}", *NVRTC_OPTIONS, "--ptxas-options=-v"))
+        nvrtc.compileProgram(program, (f"-arch={machine}", *NVRTC_OPTIONS, "--ptxas-options=-v"))
         return usages(str(nvrtc.getProgramLog(program)))
     finally:
         nvrtc.destroyProgram(program)
@@ -162,10 +168,12 @@ def report(title: str, func: Any, donated: Collection[int], architecture: str, o
     plan = plan_function(made.func, kernels.launches(), donated, calls)
     steps = [timed(op, kernels, limits) for op in launch_ops(plan.func.body.block) if isinstance(op, Step)]
     usage: dict[str, Usage] = {}
+    sources = modules(kernels.text()) if kernels.found else list[tuple[str, list[str]]]()
     with ThreadPoolExecutor() as pool:
-        for found in pool.map(lambda module: compiled(module[0], architecture), modules(kernels.text()) if kernels.found else ()):
+        for found in pool.map(lambda module: compiled(module[0], architecture), sources):
             usage |= found
-    return Report(title, steps, usage, plan.arena)
+    attentions = {name: source for source, names in sources for name in names if "_attention" in name}
+    return Report(title, func.sym_name.data, steps, usage, plan.arena, attentions)
 
 
 def moved_bytes(op: Step, kernels: Any) -> int:
@@ -233,8 +241,21 @@ def timed(op: Step, kernels: Any, limits: Limits) -> Timed:
     if isinstance(op, KernelOp):
         how = kernels.found[op.symbol].launch
         symbol = kernels.symbols[op.symbol]
-        return Timed(symbol, symbol, how.block, how.grid, moved, seconds)
-    return Timed(op.function if isinstance(op, CallOp) else "copy", None, 0, 0, moved, seconds)
+        return Timed(symbol, symbol, how.block, how.grid, moved, seconds, family_of(op))
+    name = op.function if isinstance(op, CallOp) else "copy"
+    return Timed(name, None, 0, 0, moved, seconds, "copies" if name == "copy" else "products")
+
+
+def breakdown(reports: Sequence[Report]) -> list[str]:
+    """Return the table of the bytes that the kernels of each family move."""
+    lines = header(["bytes of kernels", *(found.title for found in reports)])
+    sums = [Counter[str]() for _ in reports]
+    for moved, found in zip(sums, reports, strict=True):
+        for step in found.steps:
+            moved[step.family] += step.bytes if step.symbol is not None else 0
+    for family in FAMILIES:
+        lines.append(f"| {family} | {' | '.join(size(moved[family]) for moved in sums)} |")
+    return [*lines, f"| total | {' | '.join(size(moved.total()) for moved in sums)} |"]
 
 
 def page(reports: Sequence[Report], architecture: str) -> str:
@@ -272,9 +293,56 @@ def page(reports: Sequence[Report], architecture: str) -> str:
             f"| {size(sum(s.bytes for s in others))} | {size(found.arena)} "
             f"| {duration(sum(s.seconds for s in found.steps))} | {spilling} |"
         )
+    if training := [found for found in reports if found.function == "train_step"]:
+        lines += ["", "## Bytes of the kernels of training steps", "", *breakdown(training)]
+    if any(found.attentions for found in reports):
+        lines += ["", "## Attention", "", *HALF_TEXT, "", *attention_table(reports, architecture)]
     for found in reports:
         lines += ["", f"## {found.title[0].upper()}{found.title[1:]}", "", *table(found, architecture)]
     return "\n".join(lines) + "\n"
+
+
+HALF_TEXT = (
+    "Half of the warps of a multiprocessor are resident at once where each thread has 64 registers. The last columns are for",
+    "kernels that are compiled with this bound; `refused` is one that ptxas does not compile then.",
+)
+
+
+def attention_table(reports: Sequence[Report], architecture: str) -> list[str]:
+    """Return the resources of the attentions of different text, as they are and with registers for half of the warps."""
+    held = ["registers", "spilled", "shared", "occupancy"]
+    lines = header(["program", "kernel", "block", *held, "at 64 registers: spilled", "shared", "occupancy"])
+    seen: set[str] = set()
+    for found in reports:
+        blocks = {step.symbol: step.block for step in found.steps}
+        for name, source in found.attentions.items():
+            if (text := source.replace(name, "")) in seen:
+                continue
+            seen.add(text)
+            cells = [*resources(found.usage[name], blocks[name], architecture)]
+            cells += resources(at_half(source, name, blocks[name], architecture), blocks[name], architecture)[1:]
+            lines.append(f"| {found.title} | `{name}` | {blocks[name]} | {' | '.join(cells)} |")
+    return lines
+
+
+def resources(usage: Usage | None, block: int, architecture: str) -> list[str]:
+    """Return the cells of a kernel, if it was compiled."""
+    if usage is None:
+        return ["", "refused", "", ""]
+    share = f"{100 * occupancy(usage, block, architecture):.0f} %"
+    return [str(usage.registers), str(usage.spills), str(usage.shared), share]
+
+
+def at_half(source: str, name: str, block: int, architecture: str) -> Usage | None:
+    """Compile a kernel with registers for half of the warps of a multiprocessor; None if it is refused."""
+    bounds = f"__launch_bounds__({block}, {WARPS * LANES // 2 // block}) {name}("
+    bounded = re.sub(rf"__launch_bounds__\([^)]*\) {name}\(", lambda _: bounds, source)
+    try:
+        return compiled(bounded, architecture).get(name)
+    except Exception as e:  # NVRTC's, whose class CuPy has
+        if type(e).__name__ != "NVRTCError":
+            raise
+        return None
 
 
 def table(found: Report, architecture: str) -> list[str]:
@@ -293,10 +361,7 @@ def table(found: Report, architecture: str) -> list[str]:
     for name in chosen:
         step, usage = first[name], found.usage.get(name)
         how = [str(step.grid), str(step.block)] if step.symbol is not None else ["", ""]
-        held = [""] * 4
-        if usage is not None:
-            share = f"{100 * occupancy(usage, step.block, architecture):.0f} %"
-            held = [str(usage.registers), str(usage.spills), str(usage.shared), share]
+        held = [""] * 4 if usage is None else resources(usage, step.block, architecture)
         share = f"{100 * seconds[name] / total:.1f} %" if total else ""
         lines.append(f"| `{name}` | {uses[name]} | {' | '.join([*how, *held])} | {duration(seconds[name])} | {share} |")
     return lines

@@ -89,6 +89,21 @@ def test_bytes_are_those_that_must_move() -> None:
     assert step.bytes == 4 * 3 * 64 * 64
 
 
+@pytest.mark.usefixtures("without_nvrtc")
+def test_an_embedding_is_updated_in_place_and_its_gradient_is_no_table() -> None:
+    """Of 2,000 rows 512 are looked up: the table is read and written, the sums, their places and the result are small."""
+
+    def step(table: Any, tokens: Any, gradient: Any) -> Any:
+        zeros = ptir_forms.like(table, 0.0)
+        axes = {"update_window_dims": (1,), "inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0,)}
+        return ptir.TakeOp(table, tokens), ptir.SubOp(table, ptir.ScatterAddOp(zeros, tokens, gradient, **axes))
+
+    steps = steps_of("f32[2000,256] si32[512] f32[512,256]", step, [0])
+    table, rows = 4 * 2000 * 256, 4 * 512 * 256
+    assert 2 * table + 3 * rows < sum(s.bytes for s in steps) < 2 * table + 7 * rows
+    assert max(s.bytes for s in steps if s.name == "copy") < 1.01 * rows
+
+
 def _updated(x: Any, places: Any, updates: Any) -> Any:
     axes = {"update_window_dims": (1,), "inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0,)}
     return ptir.AddOp(x, ptir.ScatterAddOp(ptir_forms.like(x, 0.0), places, updates, **axes, index_vector_dim=1))

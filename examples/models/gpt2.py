@@ -43,6 +43,8 @@ from .layers import (
     linear,
     position_mask,
     repeat_heads,
+    wide_layer_norm,
+    widened,
 )
 from .weights import Spec, Weights
 
@@ -224,12 +226,16 @@ def loss_program(config: Config, *, batch: int | None = None, length: int | None
 
 
 def loss(config: Config, tokens: Array, targets: Array, weights: dict[str, Array]) -> Array:
-    """How surprising the targets are after the tokens before them: a mean, in nats."""
+    """
+    How surprising the targets are after the tokens before them: a mean, in nats.
+
+    Layer norms and the loss are f32 at least, also where weights are narrower.
+    """
     x = ma.ptir.take(weights["tok_embeddings.weight"], tokens) + weights["pos_embeddings"][: tokens.shape[-1]]
     for i in range(config.layers):
         x = Layer(config, f"blocks.{i}", weights, training=True).apply(x)
-    x = layer_norm(x, weights["final_ln.gamma"], weights["final_ln.beta"], epsilon=config.epsilon)
-    return cross_entropy(linear(x, weights["lm_head"], compute=config.compute), targets)
+    x = wide_layer_norm(x, weights["final_ln.gamma"], weights["final_ln.beta"], epsilon=config.epsilon)
+    return cross_entropy(widened(linear(x, weights["lm_head"], compute=config.compute)), targets)
 
 
 @dataclass(frozen=True)
@@ -257,7 +263,8 @@ class Layer:
         return linear(x, self.weight(f"{part}.w_{which}"), self.weight(f"{part}.b_{which}"), self.config.compute)
 
     def norm(self, x: Array, name: str) -> Array:
-        return layer_norm(x, self.weight(f"{name}.gamma"), self.weight(f"{name}.beta"), epsilon=self.config.epsilon)
+        norm = wide_layer_norm if self.training else layer_norm
+        return norm(x, self.weight(f"{name}.gamma"), self.weight(f"{name}.beta"), epsilon=self.config.epsilon)
 
     def apply(self, x: Array) -> Array:
         x = x + self.attend(self.norm(x, "ln_1"))

@@ -29,6 +29,17 @@ def converted(x: Array, dtype: str | None) -> Array:
     return x if dtype is None else ma.astype(x, dtype, copy=False)
 
 
+def widened(x: Array) -> Array:
+    """In f32 if it is narrower."""
+    return ma.astype(x, "f32") if x.dtype.name in ("bfloat16", "float16") else x
+
+
+def wide_layer_norm(x: Array, gamma: Array, beta: Array, *, epsilon: float) -> Array:
+    """The layer norm of `x` in f32 at least, in the dtype of `x`."""
+    y = layer_norm(widened(x), widened(gamma), widened(beta), epsilon=epsilon)
+    return ma.astype(y, x.dtype, copy=False)
+
+
 def softmax(x: Array, *, training: bool = False) -> Array:
     """
     Shares of 1 along the last axis, in proportion to the exponentials.

@@ -9,8 +9,10 @@ The gradient is the work of the autodiff pass; what an optimiser does with it is
     train_step   what the loss takes but weights, rate f32[], step f32[], weights, state  -> loss, weights, state
 
 `step` counts from 1. Weights and state are donated, so that a step needs no second copy of them. They are f32, also where the
-loss takes bf16 weights: the step rounds them for it, and widens the gradients. A loss can also take f32 weights and cast what
-it multiplies, as that of `gpt2.Config(compute="bf16")`: then gradients that many places share are summed in f32.
+loss takes bf16 weights: the step rounds them for it, and widens the gradients. With `narrow`, such weights are bf16, and their
+f32 values are a state, `exact`: the update rounds them for the next step, which reads half as many bytes and casts nothing.
+A loss can also take f32 weights and cast what it multiplies, as that of `gpt2.Config(compute="bf16")`: then gradients that
+many places share are summed in f32.
 """
 
 from __future__ import annotations
@@ -100,42 +102,55 @@ def parameter_names(loss: ModuleOp) -> list[str]:
     return [name for i, name in enumerate(input_names(func)) if argument_attribute(func, i, PARAMETER_ATTRIBUTE)]
 
 
-def state_names(weights: Sequence[str], optimiser: Optimiser) -> list[str]:
+EXACT = "exact"
+"""The state that holds the f32 values of weights that are kept in bf16."""
+
+
+def state_kinds(optimiser: Optimiser, narrow: bool = False) -> tuple[str, ...]:
+    """Return the kinds of state of each weight, the f32 values of narrow weights first."""
+    return (EXACT, *optimiser.STATE) if narrow else optimiser.STATE
+
+
+def state_names(weights: Sequence[str], optimiser: Optimiser, narrow: bool = False) -> list[str]:
     """The inputs of the step function that it overwrites: weights, then all of one kind of state, then of the next."""
-    return [*weights, *(f"{name}.{kind}" for kind in optimiser.STATE for name in weights)]
+    return [*weights, *(f"{name}.{kind}" for kind in state_kinds(optimiser, narrow) for name in weights)]
 
 
-def train_step(loss: ModuleOp, optimiser: Optimiser) -> ModuleOp:
+def train_step(loss: ModuleOp, optimiser: Optimiser, *, narrow: bool = False) -> ModuleOp:
     """
     The module of `@train_step` alone, made of the only function of `loss`, whose only result is a loss of rank 0.
 
-    Weights of bf16 are f32 in the step. Raises what `differentiate` raises; E7001 for a loss without weights, E2005 for weights
-    that are neither f32 nor bf16.
+    Weights of bf16 are f32 in the step, but with `narrow`. Raises what `differentiate` raises; E7001 for a loss without weights,
+    E2005 for weights that are neither f32 nor bf16, with `narrow` for those that are not bf16.
     """
     weights = parameter_names(loss)
     if not weights:
         raise error("E7001", "the loss has no input that is marked as a parameter, so there is nothing to train", option="loss")
     gradient = differentiate(loss, options=GradientOptions(wrt=tuple(weights))).function
-    names, held_names = input_names(gradient), state_names(weights, optimiser)
+    names, held_names = input_names(gradient), state_names(weights, optimiser, narrow)
     specs = {name: read_type(x.type) for name, x in zip(names, gradient.body.block.args, strict=True)}
     for name in weights:
-        if specs[name].dtype not in (F32, BF16):
-            message = f"weights {name!r} of {specs[name].dtype}, expected f32, in which rate and moments are, or bf16"
-            raise error("E2005", message, dtype=specs[name].dtype.name, supported=["f32", "bf16"])
+        supported = (BF16,) if narrow else (F32, BF16)
+        if specs[name].dtype not in supported:
+            expected = "bf16, as they are kept narrow" if narrow else "f32, in which rate and moments are, or bf16"
+            message = f"weights {name!r} of {specs[name].dtype}, expected {expected}"
+            raise error("E2005", message, dtype=specs[name].dtype.name, supported=[dtype.name for dtype in supported])
     value_and_gradients = ma.from_module(ModuleOp([gradient.clone()]))
 
     def train_step(given: dict[str, Array]) -> list[Array]:
         held = dict(given)
         value, *gradients = value_and_gradients(**{n: converted(held[n], specs[n].dtype.name) for n in names})
         for name, g in zip(weights, gradients, strict=True):
+            exact = f"{name}.{EXACT}" if narrow else name
             kept = [f"{name}.{kind}" for kind in optimiser.STATE]
-            new = optimiser.update(held[name], converted(g, "f32"), [held[k] for k in kept], held["rate"], held["step"])
-            held |= dict(zip([name, *kept], new, strict=True))
+            new = optimiser.update(held[exact], converted(g, "f32"), [held[k] for k in kept], held["rate"], held["step"])
+            held |= {name: converted(new[0], specs[name].dtype.name)} if narrow else {}
+            held |= dict(zip([exact, *kept], new, strict=True))
         return [value, *(held[name] for name in held_names)]
 
     def spec(name: str) -> Any:
         dtype, shape = specs.get(name) or specs[name.rsplit(".", 1)[0]]
-        return ma.spec(shape, "f32" if name in held_names else dtype.name, name=name)
+        return ma.spec(shape, "f32" if name in held_names and not (narrow and name in specs) else dtype.name, name=name)
 
     inputs = {name: spec(name) for name in names if name not in weights}
     inputs |= {name: ma.spec((), "f32", name=name) for name in ("rate", "step")}

@@ -42,6 +42,19 @@ void wait(State state);
 void copy_ahead(void* to, const void* from, bool is_there);
 void copies_arrive();
 
+// Products of four warps together. Their right operand is what `shared_fence` has shown of shared memory: what the thread that
+// calls it has copied and stored by `stored`. Sums are rubbish from `group_issue` to `group_wait`, and stay so without a fence
+// before, if an operand changes meanwhile, or if the product was not committed.
+void stored(void* to, unsigned bytes);
+void shared_fence();
+unsigned long long shared_address(const void* at);
+void group_fence();
+void group_commit();
+void group_wait();
+void group_sums(const float* d, float* sums);
+unsigned short group_element(unsigned long long descriptor, bool by_columns, unsigned n, unsigned k);
+void group_issue(float* d, const float* sums, const unsigned* a, unsigned long long descriptor, bool by_columns);
+
 const char* run(void (*kernel)(void*), void* given, unsigned grid, unsigned threads, unsigned order, Shared shared);
 
 template <unsigned... i> struct Places {};
@@ -90,6 +103,7 @@ template <class T> T __shfl_up_sync(unsigned mask, T x, int distance) {
 template <class T> T atomicAdd(T* at, T by) { const T old = *at; *at = old + by; return old; }
 template <class T> T atomicExch(T* at, T to) { const T old = *at; *at = to; return old; }
 template <class T> T atomicCAS(T* at, T if_it_is, T to) { const T old = *at; if (old == if_it_is) *at = to; return old; }
+template <class T> T atomicMax(T* at, T by) { const T old = *at; *at = by > old ? by : old; return old; }
 template <class T> T atomicMin(T* at, T by) { const T old = *at; *at = by < old ? by : old; return old; }
 
 static inline unsigned __float_as_uint(float x) { unsigned y; memcpy(&y, &x, 4); return y; }

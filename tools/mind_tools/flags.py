@@ -39,6 +39,7 @@ PASS_ALIASES = {
     "ptir-split-windows": "mind-ptir-split-windows",
     "ptir-narrow-products": "mind-ptir-narrow-products",
     "ptir-select-scatters": "mind-ptir-select-scatters",
+    "ptir-compact-scatters": "mind-ptir-compact-scatters",
     "ptir-gather-axes": "mind-ptir-gather-axes",
     "ptir-expand-quantized": "mind-ptir-expand-quantized",
     "ptir-expand-complex": "mind-ptir-expand-complex",

@@ -39,7 +39,7 @@ class LowerToCupyPass(ModulePass):
     Lower functions of Core IR and PTIR to calls over an array namespace, each `ptir.fusion` to one CUDA kernel.
 
     The functions are optimised and fused first. `fast-reduce=true` lets updates of floats be combined in any order,
-    `epilogues=true` lets cuBLASLt add biases and apply GELU as it writes products.
+    `epilogues=true` lets cuBLASLt add biases and apply GELU as it writes products, `warp-groups=true` lets attention use `wgmma`.
     `launches=true` lowers them to the `launch` dialect: kernels, calls and copies on assigned memory; E8001 for a dimension
     without a size.
     """
@@ -48,12 +48,13 @@ class LowerToCupyPass(ModulePass):
 
     fast_reduce: bool = False
     epilogues: bool = False
+    warp_groups: bool = False
     launches: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         xp.register(ctx)
         register(ctx)
-        options = CupyOptions(fast_reduce=self.fast_reduce, epilogues=self.epilogues)
+        options = CupyOptions(fast_reduce=self.fast_reduce, epilogues=self.epilogues, warp_groups=self.warp_groups)
         made = [(func, lowered_for_cupy(func, options=options).func) for func in functions(op) if is_ours(func)]
         for func, new in made:
             forget_origins(new)

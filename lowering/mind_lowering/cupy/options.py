@@ -28,6 +28,8 @@ class CupyOptions:
     """Products of f32 may round their operands to 10 bits, for tensor cores."""
     epilogues: bool = False
     """Biases, GELU by tanh and their gradients may be computed by cuBLASLt with the products next to them, in f32."""
+    warp_groups: bool = False
+    """Attention of f16 and bf16 may be computed by four warps together (`wgmma`) on GPUs of compute capability 9.0."""
     graph: bool = True
     """True if sections that can be captured become CUDA graphs."""
 

@@ -16,6 +16,7 @@ from xdsl.dialects.func import FuncOp
 from mind_dialect.ptir import TARGETED, FusionOp, PtirOp, StopGradientOp
 from mind_passes.derivatives.ptir.pooling import EXTREMES_GRADIENT
 from mind_passes.fusion.absorb_views import STRIDED, absorb_result_views, absorb_views
+from mind_passes.fusion.compact_scatters import compact_scatters
 from mind_passes.fusion.defuse import defuse
 from mind_passes.fusion.expand_norms import expand_norms
 from mind_passes.fusion.fuse import fuse
@@ -39,7 +40,7 @@ from ..ptir_optimize import optimize_marked, simplified, simplify
 from .kernels.patterns import schedule_of, why_no_kernel
 from .kernels.updates import free_order
 from .options import DEFAULT, CupyOptions
-from .products.attention import is_attention
+from .products.attention import is_attention, mark_warp_groups
 from .products.attention_gradient import is_gradient
 
 REST = tuple(name for name in PATTERNS if name != "attention")
@@ -65,6 +66,7 @@ def fusion_stages(options: CupyOptions = DEFAULT) -> list[Stage]:
         Stage("mind-ptir-defuse", lambda module: defuse(module, only=lambda op: _is_several(op) or not is_kernel(op))),
         Stage("mind-mark-failing", mark_failing),
         Stage("mind-ptir-optimize", optimize_marked),
+        Stage("mind-ptir-compact-scatters", simplified(compact_scatters)),
         Stage("mind-ptir-move-casts", simplified(move_casts)),
         Stage("mind-ptir-recognize", _recognize),
         Stage("mind-ptir-expand-norms", lambda module: expand_norms(module, is_kernel)),
@@ -81,6 +83,7 @@ def fusion_stages(options: CupyOptions = DEFAULT) -> list[Stage]:
         Stage("mind-ptir-merge-producers", lambda module: merge_producers(module, _is_parallel)),
         Stage("mind-ptir-rematerialize", lambda module: rematerialize(module, is_kernel, totals=True)),
         Stage("mind-ptir-place-parts", lambda module: place_parts(module, is_kernel, _is_attention)),
+        *([Stage("mind-mark-warp-groups", mark_warp_groups)] if options.warp_groups else []),
         Stage("mind-unmark-failing", unmark),
     ]
 
@@ -135,17 +138,19 @@ class FuseForCupyPass(StagedPass):
     Optimise and fuse the functions of a module for CuPy, as `lower-to-cupy` does before it lowers them.
 
     Each `ptir.fusion` is one CUDA kernel then. `fast-reduce=true` lets updates of floats be combined in any order. With
-    `epilogues=true` products with a bias or GELU are fusions too, which cuBLASLt computes.
+    `epilogues=true` products with a bias or GELU are fusions too, which cuBLASLt computes; with `warp-groups=true` products of
+    attention are marked as those of four warps together.
     """
 
     name = "mind-fuse-for-cupy"
 
     fast_reduce: bool = False
     epilogues: bool = False
+    warp_groups: bool = False
 
     def stages(self) -> Sequence[Stage]:
         return [
             Stage("mind-convert-to-ptir", lambda module: own_functions(module, "cupy")),
-            *fusion_stages(CupyOptions(fast_reduce=self.fast_reduce, epilogues=self.epilogues)),
+            *fusion_stages(CupyOptions(fast_reduce=self.fast_reduce, epilogues=self.epilogues, warp_groups=self.warp_groups)),
             Stage("mind-forget-origins", forget_origins),
         ]

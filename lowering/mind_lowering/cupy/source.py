@@ -7,7 +7,7 @@ C++; see `PythonNames` for the Python. Equal fusions of a module are one kernel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import IO
 
 from xdsl.context import Context
@@ -128,7 +128,8 @@ class CupyTarget(Target):
     Print Python over CuPy with its kernels in CUDA C++.
 
     `fast-reduce` lets sums of floats be added in any order, `tf32` lets products of f32 round their operands, `epilogues` lets
-    cuBLASLt add biases and apply GELU, `graph=off` captures no CUDA graphs. Each is on or off.
+    cuBLASLt add biases and apply GELU, `warp-groups` lets attention use `wgmma` of sm_90a, `graph=off` captures no CUDA graphs.
+    Each is on or off.
     """
 
     name = "mind-cupy"
@@ -136,9 +137,10 @@ class CupyTarget(Target):
     fast_reduce: bool | str | None = False
     tf32: bool | str | None = False
     epilogues: bool | str | None = False
+    warp_groups: bool | str | None = False
     graph: bool | str | None = True
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        words = {"fast-reduce": self.fast_reduce, "tf32": self.tf32, "epilogues": self.epilogues, "graph": self.graph}
+        words = {f.name.replace("_", "-"): getattr(self, f.name) for f in fields(CupyOptions)}
         options = CupyOptions.of({word: True if value is None else value for word, value in words.items()})
         output.write(print_module(module, options))

@@ -22,6 +22,7 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { %y = ptir.neg %x : tensor<4xf
         ("cupy{tf32}", CupyOptions(tf32=True)),
         ("cupy{tf32=on fast-reduce}", CupyOptions(tf32=True, fast_reduce=True)),
         ("cupy{tf32=true,graph=off}", CupyOptions(tf32=True, graph=False)),
+        ("cupy{warp-groups}", CupyOptions(warp_groups=True)),
         ("cupy{graph=false tf32=off}", CupyOptions(graph=False)),
     ],
 )
@@ -41,7 +42,10 @@ def test_other_words_are_refused(text: str) -> None:
     assert e.value.code == "E7001"
 
 
-@pytest.mark.parametrize(("options", "status"), [("tf32=on graph=off", 0), ("fast-reduce", 0), ("tf32=perhaps", 1), ("quick", 1)])
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [("tf32=on graph=off", 0), ("fast-reduce", 0), ("warp-groups=on epilogues=off", 0), ("tf32=perhaps", 1), ("quick", 1)],
+)
 def test_the_printed_target_knows_them_too(options: str, status: int) -> None:
     run = mind_opt("-t", f"cupy{{{options}}}", stdin=TEXT)
     assert run.status == status, run.err

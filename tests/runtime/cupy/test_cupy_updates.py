@@ -108,6 +108,11 @@ CASES: list[tuple[str, str, Any]] = [
     *((f"rows of {t}", f"{t}[9,4] si32[50] {t}[50,4]", added()) for t in ("si32", "ui64")),
     ("integers that overlap", "si32[11] si32[50] si32[50,3]", added(**OVERLAPPING)),
     *((f"add {t}", f"{t}[3,9] si64[3,20] {t}[3,20]", reduced("add", 1)) for t in ("si32", "ui32", "si64")),
+    *(
+        (f"{k} {t}", f"{t}[3,9] si32[3,20] {t}[3,20]", reduced(k, 1))
+        for k in ("max", "min")
+        for t in ("si32", "ui32", "si64", "ui64")
+    ),
     ("window", "f32[2,20,3] f32[2,4,3] si32[3]", window),
     ("window of an exponential", "bf16[20] bf16[4] si64[1]", lambda x, u, s: window(x, ptir.ExpOp(u), s)),
     ("old and new", "f32[9,4] si32[5] f32[5,4]", lambda x, i, u: [added()(x, i, u), ptir.NegOp(x)]),

@@ -203,6 +203,50 @@ template <int steps, class S, class I> MIND void operand(ui32 (&a)[steps][4], Ma
         }
 }
 
+// Scores of a tile as weights in their place, with sums so far that are weighed anew; rows `top` and 8 below it.
+template <int rows, int keys, int tiles, int columns, class I, class Score>
+MIND void soften(float (&s)[tiles][4], float (&o)[columns][4], float (&greatest)[2], float (&total)[2], I top, I key, Score score) {
+    const int t = threadIdx.x % 4;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        const I r = top + 8 * half < rows ? top + 8 * half : I(rows) - 1;
+        float most = greatest[half], sum = 0.0f;
+#pragma unroll
+        for (int e = 0; e < 2 * tiles; ++e) {
+            const I c = key + 8 * (e / 2) + 2 * t + e % 2;
+            float& x = s[e / 2][2 * half + e % 2];
+            x = c < keys ? score(x, r, c) : nothing<float>();
+            most = maximum(most, x);
+        }
+        most = warp<Max, 4>(most);
+        const float kept = weight(greatest[half], most);
+#pragma unroll
+        for (int e = 0; e < 2 * tiles; ++e) {
+            float& x = s[e / 2][2 * half + e % 2];
+            x = weight(x, most);
+            sum += x;
+        }
+        total[half] = fused(total[half], kept, sum);
+        greatest[half] = most;
+#pragma unroll
+        for (int n = 0; n < columns; ++n) o[n][2 * half] *= kept, o[n][2 * half + 1] *= kept;
+    }
+}
+// Results of rows `top` and 8 below it.
+template <int rows, int columns, class O, class I>
+MIND void put_softened(O* out, I pitch, I top, float (&o)[columns][4], float (&greatest)[2], float (&total)[2], float* greatests, float* shares) {
+    const int t = threadIdx.x % 4;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+        const float sum = warp<Sum, 4>(total[half]);
+        const I r = top + 8 * half;
+        if (greatests && t == 0 && r < rows) greatests[r] = greatest[half], shares[r] = 1.0f / sum;
+        for (int n = 0; n < columns; ++n)
+            for (int e = 0; e < 2; ++e)
+                if (r < rows) out[r * pitch + 8 * n + 2 * t + e] = Stored<O>::store(o[n][2 * half + e] / sum);
+    }
+}
+
 // As `attend`, of f16 or bf16 on tensor cores: 4 warps with 16 rows each. Weights are rounded before they meet the values. A tile
 // of keys is copied while the one before is multiplied, but for tiles beyond `seen`, which hardly ever are looked at.
 template <int rows, int keys, int depth, int width, int wide, class S, class O, class I, class Score, class End>
@@ -210,8 +254,7 @@ MIND void attend_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, 
                         float* greatests, float* shares, Score score, End end) {
     constexpr int steps = depth / 16, tiles = wide / 8, columns = width / 8, of_k = wide * (depth + 8), of_v = wide * (width + 8);
     alignas(16) __shared__ ui16 ks[2 * of_k], vs[2 * of_v];
-    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    const I top = first + threadIdx.x / 32 * 16 + g;  // and 8 below
+    const I top = first + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;  // and 8 below
     ui32 a[steps][4];
     operand(a, q, top, I(rows));
     float greatest[2] = {nothing<float>(), nothing<float>()}, total[2] = {0.0f, 0.0f}, o[columns][4] = {};
@@ -237,41 +280,10 @@ MIND void attend_narrow(Matrix<S, I> q, Matrix<S, I> k, Matrix<S, I> v, O* out, 
         }
         float s[tiles][4] = {};
         dots_narrow<S, depth + 8>(s, a, ks + now * of_k);
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const I r = top + 8 * half < rows ? top + 8 * half : I(rows) - 1;
-            float most = greatest[half], sum = 0.0f;
-#pragma unroll
-            for (int e = 0; e < 2 * tiles; ++e) {
-                const I c = key + 8 * (e / 2) + 2 * t + e % 2;
-                float& x = s[e / 2][2 * half + e % 2];
-                x = c < keys ? score(x, r, c) : nothing<float>();
-                most = maximum(most, x);
-            }
-            most = warp<Max, 4>(most);
-            const float kept = weight(greatest[half], most);
-#pragma unroll
-            for (int e = 0; e < 2 * tiles; ++e) {
-                float& x = s[e / 2][2 * half + e % 2];
-                x = weight(x, most);
-                sum += x;
-            }
-            total[half] = fused(total[half], kept, sum);
-            greatest[half] = most;
-#pragma unroll
-            for (int n = 0; n < columns; ++n) o[n][2 * half] *= kept, o[n][2 * half + 1] *= kept;
-        }
+        soften<rows, keys>(s, o, greatest, total, top, key, score);
         gather_narrow<S, width + 8>(o, s, vs + now * of_v);
     }
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const float sum = warp<Sum, 4>(total[half]);
-        const I r = top + 8 * half;
-        if (greatests && t == 0 && r < rows) greatests[r] = greatest[half], shares[r] = 1.0f / sum;
-        for (int n = 0; n < columns; ++n)
-            for (int e = 0; e < 2; ++e)
-                if (r < rows) out[r * pitch + 8 * n + 2 * t + e] = Stored<O>::store(o[n][2 * half + e] / sum);
-    }
+    put_softened<rows>(out, pitch, top, o, greatest, total, greatests, shares);
 }
 
 }  // namespace mind

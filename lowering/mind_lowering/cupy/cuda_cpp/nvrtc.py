@@ -34,6 +34,16 @@ def architecture(capability: str, nvrtc: Any = None) -> str:
     return f"sm_{capability}" if int(capability) <= newest else f"compute_{newest}"
 
 
+def with_features(source: str, architecture: str) -> str:
+    """
+    Return the architecture for a module, with the features of `sm_90` alone if it multiplies by groups of warps.
+
+    >>> with_features("mind::attend_warp_group<...>", "sm_90"), with_features("mind::attend_narrow<...>", "sm_90")
+    ('sm_90a', 'sm_90')
+    """
+    return "sm_90a" if architecture == "sm_90" and "mind::attend_warp_group" in source else architecture
+
+
 def machine_code(source: str, architecture: str, nvrtc: Any = None) -> bytes:
     """
     The kernels of a module for an architecture such as `sm_90`, from the cache on disk or compiled now.
@@ -41,6 +51,7 @@ def machine_code(source: str, architecture: str, nvrtc: Any = None) -> bytes:
     E7004 for text that NVRTC refuses: a fault of the compiler, never of a program.
     """
     nvrtc = library() if nvrtc is None else nvrtc
+    architecture = with_features(source, architecture)
     options = (f"-arch={architecture}", *NVRTC_OPTIONS)
     name = code_cache.key(_FORMAT, source, "\0".join(options), str(nvrtc.getVersion()))
     code = code_cache.read(name, "cupy")

@@ -16,6 +16,7 @@ such as exp, and the order of sums.
 
 PARTS: dict[str, tuple[str, ...]] = {
     "mind::attend": ("tensor_cores.cuh", "copies.cuh", "attention.cuh"),
+    "mind::attend_warp_group": ("warp_group.cuh",),
     "mind::attend_keys": ("attention_gradient.cuh",),
     "mind::attend_queries": ("attention_gradient.cuh",),
     "mind::product": ("tensor_cores.cuh", "product.cuh"),
@@ -26,6 +27,8 @@ PARTS: dict[str, tuple[str, ...]] = {
     "mind::in_order": ("updates.cuh",),
     "mind::Last": ("updates.cuh",),
     "mind::add_to": ("updates.cuh",),
+    "mind::max_to": ("updates.cuh",),
+    "mind::min_to": ("updates.cuh",),
 }
 """Headers that kernels call in addition to `mind.cuh`, by how the calls begin."""
 

@@ -11,6 +11,14 @@ template <class T> MIND void add_to(T* at, T x) {  // of integers, as if without
     else atomicAdd(reinterpret_cast<ui32*>(at), ui32(x));
 }
 
+// As an integer of its size and sign that atomics have.
+template <class T, bool is_wide = sizeof(T) == 8, bool is_signed = T(-1) < T(0)> struct Atomic { typedef ui32 type; };
+template <class T> struct Atomic<T, false, true> { typedef int type; };
+template <class T> struct Atomic<T, true, false> { typedef ui64 type; };
+template <class T> struct Atomic<T, true, true> { typedef si64 type; };
+template <class T> MIND void max_to(T* at, T x) { atomicMax(reinterpret_cast<typename Atomic<T>::type*>(at), typename Atomic<T>::type(x)); }
+template <class T> MIND void min_to(T* at, T x) { atomicMin(reinterpret_cast<typename Atomic<T>::type*>(at), typename Atomic<T>::type(x)); }
+
 template <class T> MIND T from_below(T x, int distance) {
     if constexpr (sizeof(T) == 8 && !Is<T>::real) return T(__shfl_up_sync(0xffffffffu, si64(x), distance));
     else if constexpr (Is<T>::real) return __shfl_up_sync(0xffffffffu, x, distance);

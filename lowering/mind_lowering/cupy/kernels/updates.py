@@ -35,8 +35,10 @@ _KINDS = {"add": "mind::Sum", "max": "mind::Max", "min": "mind::Min", "replace":
 
 ANY_ORDER = "mind.any_order"
 """Marks sums of floats that may be added up in any order."""
+ATOMIC = {"add": "add_to", "max": "max_to", "min": "min_to"}
+"""The functions that combine an update with an element atomically, by the kind of the update."""
 _EXACT = ("si32", "ui32", "si64", "ui64")
-"""Dtypes whose sums are the same in any order, and that can be added atomically."""
+"""Dtypes of which these are the same in any order."""
 
 
 def free_order(module: ModuleOp) -> None:
@@ -47,10 +49,12 @@ def free_order(module: ModuleOp) -> None:
 
 
 def is_atomic(op: ScatterAddOp | ScatterReduceOp) -> bool:
-    """Return whether updates are added where they are, by atomics: the sum is exact, or its order does not matter."""
+    """Return whether updates are combined where they are, by atomics: the result is exact, or its order does not matter."""
     dtype = spec(op.x)[0]
-    adds = isinstance(op, ScatterAddOp) or op.values()["kind"] == "add"
-    return adds and (dtype.name in _EXACT or (ANY_ORDER in op.attributes and dtype in (F32, F64)))
+    kind = "add" if isinstance(op, ScatterAddOp) else op.values()["kind"]
+    if dtype.name in _EXACT:
+        return kind in ATOMIC
+    return kind == "add" and ANY_ORDER in op.attributes and dtype in (F32, F64)
 
 
 def updated(body: Body, op: PtirOp) -> int:
@@ -124,7 +128,7 @@ class AxisScatterSchedule(Schedule):
             (range(axis + 1, rank), shape[axis + 1 :], "i"),
         ]
         where = flat(mixed(names, parts), range(rank), extents)
-        added = [f"mind::add_to(b0 + ({where}), update(o, c, i));"]
+        kind = op.values()["kind"]
         iteration = [
             f"const I i = u % {inner}, c = u / {inner} % {count}, o = u / {inner * count};",
             "const mind::si64 mine = index(o, c, i);",
@@ -134,9 +138,14 @@ class AxisScatterSchedule(Schedule):
             "}",
             "const I k = I(mine);",
             *names.lines,
-            *(added if is_atomic(op) else _taken_up(op.values()["kind"], dtype, where, count)),
+            *(_combined(kind, where) if is_atomic(op) else _taken_up(kind, dtype, where, count)),
         ]
         return for_each(writer, "u", prod(shape), iteration, lines, self.into)
+
+
+def _combined(kind: str, where: str) -> list[str]:
+    """The statement of an update that is combined at `where` by itself."""
+    return [f"mind::{ATOMIC[kind]}(b0 + ({where}), update(o, c, i));"]
 
 
 def _taken_up(kind: str, dtype: PtirDType, where: str, count: int) -> list[str]:

@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, SSAValue
 
-from mind_dialect.ptir import CastOp, DotGeneralOp, PtirOp, ReciprocalOp, ReduceOp
+from mind_dialect.dominance import walk
+from mind_dialect.ptir import CastOp, DotGeneralOp, FusionOp, PtirOp, ReciprocalOp, ReduceOp
 from mind_dialect.ptir.types import F32, F64, PtirDType
 from mind_passes.ptir.patterns import softmax
 from mind_passes.ptir.patterns.causal import hidden_from
@@ -38,6 +40,12 @@ LEAST_KEYS = 128
 """Keys that a block has at least before it shares a row with others."""
 NARROW_KEYS = 32
 """Keys of a tile of f16 or bf16: with 64, ptxas spills registers for some machines, and fewer blocks are resident."""
+GROUP_COLUMNS = 64
+"""The columns of a tile of four warps together, and its keys: of greater depths, two tiles are more than the 48 kB of a block."""
+RESIDENT = 512
+"""Threads that are resident at once where four warps multiply together: ptxas gives each a few more registers otherwise."""
+WARP_GROUP = "mind.warp_group"
+"""Marks products of an attention that four warps compute together, on GPUs that have `wgmma`."""
 _TILES = tuple((tall, wide) for tall in (64, 32, 16) for wide in (32, 16, 8))
 
 
@@ -45,6 +53,15 @@ def is_attention(block: Block) -> bool:
     """Return whether a body holds two products and reductions, as that of an attention does."""
     products = sum(isinstance(op, DotGeneralOp) for op in block.ops)
     return products == 2 and any(isinstance(op, ReduceOp) for op in block.ops)
+
+
+def mark_warp_groups(module: ModuleOp) -> None:
+    """Mark the products of fusions that are attentions."""
+    for op in walk(module):
+        if isinstance(op, FusionOp) and is_attention(op.body.block):
+            for inner in op.body.block.ops:
+                if isinstance(inner, DotGeneralOp):
+                    inner.attributes[WARP_GROUP] = UnitAttr()
 
 
 @dataclass
@@ -143,6 +160,9 @@ class AttentionSchedule(Schedule):
     def _tile(self) -> tuple[str, int, int, str]:
         """Return the function, rows and columns of a tile, and the type of its elements."""
         narrow = self.parts.q.dtype in NARROW and self.depth % 16 == 0 and self.width % 8 == 0
+        is_marked = WARP_GROUP in self.parts.first.attributes
+        if narrow and is_marked and self.depth == self.width == GROUP_COLUMNS:
+            return "attend_warp_group", 64, GROUP_COLUMNS, STORED[self.parts.q.dtype]
         if narrow and max(self.depth, self.width) <= 128:
             return "attend_narrow", 64, NARROW_KEYS, STORED[self.parts.q.dtype]
         bytes = self.wide.size
@@ -165,9 +185,8 @@ class AttentionSchedule(Schedule):
         """Tiles of rows, those that look at the most keys first."""
         function, tall, wide, first = self.tile
         tiles = -(-self.rows // tall)
-        types = f"{self.rows}, {self.keys}, {self.depth}, {self.width}, " + (
-            f"{wide}, {first}" if function == "attend_narrow" else f"{tall}, {wide}, {first}"
-        )
+        sizes = {"attend_warp_group": first, "attend_narrow": f"{wide}, {first}", "attend": f"{tall}, {wide}, {first}"}[function]
+        types = f"{self.rows}, {self.keys}, {self.depth}, {self.width}, {sizes}"
         lines = [
             f"const I z = b / {tiles};",
             f"const I top = ({tiles - 1} - b % {tiles}) * {tall};",
@@ -178,10 +197,19 @@ class AttentionSchedule(Schedule):
         out = f"b0 + {batch_offset(self.batch, self.parts.places, 'z', scope)}, I({self.parts.places[-2]})"
         none = f"({register(self.wide)}*)0"
         kept = f"b1 + z * {self.rows}, b2 + z * {self.rows}" if self.parts.keeps else f"{none}, {none}"
-        call = f"mind::{function}<{types}>({operands}, {out}, I(top), {hidden}, {kept}, score, end);"
+        is_grouped = function == "attend_warp_group"
+        given = f"{operands}, {out}, I(top), {hidden}, {kept}, score, end{', tiles' if is_grouped else ''}"
+        call = f"mind::{function}<{types}>({given});"
         total = tiles * self.count
-        loop = [f"for (I b = blockIdx.x; b < {total}; b += gridDim.x) {{", *indented([*lines, *scope.lines, call]), "}"]
-        return writer.kernel(loop, writer.launch(min(total, MOST_BLOCKS), 128), names=["attention"])
+        room = f"alignas(1024) __shared__ mind::ui16 tiles[{2 * wide * (self.depth + self.width)}];"
+        loop = [
+            *([room] if is_grouped else []),
+            f"for (I b = blockIdx.x; b < {total}; b += gridDim.x) {{",
+            *indented([*lines, *scope.lines, call]),
+            "}",
+        ]
+        launch, threads = writer.launch(min(total, MOST_BLOCKS), 128), RESIDENT if is_grouped else 0
+        return writer.kernel(loop, launch, names=["attention"], threads=threads)
 
     def _few(self, writer: KernelWriter, scope: Scope) -> CudaKernel:
         """Some blocks for each row."""
