@@ -73,6 +73,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-ptir-convolve-patches": _from("mind_passes.fusion.convolve_patches", "PtirConvolvePatchesPass"),
     "mind-ptir-split-windows": _from("mind_passes.fusion.split_windows", "PtirSplitWindowsPass"),
     "mind-ptir-narrow-products": _from("mind_lowering.narrow_products", "PtirNarrowProductsPass"),
+    "mind-ptir-quantized-products": _from("mind_lowering.quantized_products", "PtirQuantizedProductsPass"),
     "mind-ptir-select-scatters": _from("mind_passes.fusion.select_scatters", "PtirSelectScattersPass"),
     "mind-ptir-gather-axes": _from("mind_passes.fusion.gather_axes", "PtirGatherAxesPass"),
     "mind-ptir-expand-quantized": _from("mind_passes.fusion.expand_quantized", "PtirExpandQuantizedPass"),
