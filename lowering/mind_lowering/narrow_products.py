@@ -51,7 +51,7 @@ def narrow_products(root: Operation, supports: Callable[[ptir.PtirOp], bool] = l
     became: dict[SSAValue, SSAValue] = {}
     ops = [op for op in walk(root) if isinstance(op, (ptir.DotGeneralOp, ptir.ConvolutionOp))]
     for op in ops:
-        made = _narrow(op) if not isinstance(op.parent_op(), ptir.FusionOp) and supports(op) else None
+        made = narrowed(op) if not isinstance(op.parent_op(), ptir.FusionOp) and supports(op) else None
         if made is None:
             continue
         block = op.parent
@@ -59,8 +59,18 @@ def narrow_products(root: Operation, supports: Callable[[ptir.PtirOp], bool] = l
         insert_new(made, op, block)
         made.results[0].name_hint = op.result.name_hint
         became[op.result] = made.results[0]
+    drop_unused_candidates(root)
     replace_values(root, became)
     return bool(became)
+
+
+def drop_unused_candidates(root: Operation) -> None:
+    """Take the uses of values inside `root` from ops that were built and put nowhere, so that what they alone use is dead."""
+    for op in walk(root):
+        arguments = [a for region in op.regions for block in region.blocks for a in block.args]
+        for value in (*op.results, *arguments):
+            for user in [use.operation for use in value.uses if use.operation.parent is None]:
+                user.drop_all_references()
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,7 @@ class Bytes:
 
 
 @dataclass(frozen=True)
-class _Side:
+class Side:
     """The axes of an operand of a product by their role, and its place in the result."""
 
     batch: Axes
@@ -92,8 +102,8 @@ class _Side:
         return reshape(moved, (*batch, *free, *ones) if self.is_left else (*batch, *ones, *free))
 
 
-def _narrow(op: ptir.DotGeneralOp | ptir.ConvolutionOp) -> Operation | None:
-    """The same numbers from a product of bytes; None for other products."""
+def narrowed(op: ptir.DotGeneralOp | ptir.ConvolutionOp) -> Operation | None:
+    """Return the same numbers from a product of bytes, not in the program yet; None for other products."""
     specs = [spec_of(v) for v in (*op.operands, *op.results)]
     if any(not s.is_static or s.dtype is not SI32 for s in specs) or accumulator(op) is not SI32:
         return None
@@ -112,7 +122,7 @@ class _Product:
     lhs: Bytes
     rhs: Bytes
     roles: Mapping[str, Axes]
-    sides: tuple[_Side, _Side]
+    sides: tuple[Side, Side]
     depth: int
 
 
@@ -121,7 +131,7 @@ def _is_worthwhile(depth: int, results: int) -> bool:
 
 
 def _of_operands(op: ptir.DotGeneralOp) -> _Product | None:
-    sides = _side(op, 0), _side(op, 1)
+    sides = side_of(op, 0), side_of(op, 1)
     depth = prod(static(op.lhs)[a] for a in sides[0].contract)
     if not _is_worthwhile(depth, prod(static(op.result))):
         return None
@@ -162,7 +172,7 @@ def _of_patches(op: ptir.ConvolutionOp) -> _Product | None:
     offset = filters.offset if isinstance(filters.offset, int) else reshape(filters.offset, (1, static(filters.offset)[-1]))
     matrix = _flat(matrix, (depth, outputs))
     roles: dict[str, Axes] = {"batch_lhs": (), "batch_rhs": (), "contract_lhs": (rank - 1,), "contract_rhs": (0,)}
-    sides = _Side((), (rank - 1,), tuple(range(rank - 1)), True), _Side((), (0,), (1,), False)
+    sides = Side((), (rank - 1,), tuple(range(rank - 1)), True), Side((), (0,), (1,), False)
     return _Product(Bytes(rows, image.offset), Bytes(matrix, offset), roles, sides, depth)
 
 
@@ -186,13 +196,14 @@ def _flat(codes: Value, shape: tuple[int, ...]) -> Value:
     return reshape(codes, shape) if array is None else _constant(array.reshape(shape), SI8)
 
 
-def _side(op: ptir.DotGeneralOp, which: int) -> _Side:
+def side_of(op: ptir.DotGeneralOp, which: int) -> Side:
+    """Return the axes of the left operand of a product, 0, or of the right one, 1."""
     values, rank = op.values(), len(static(op.operands[which]))
     batch, contract = (tuple(a % rank for a in values[f"{role}_{('lhs', 'rhs')[which]}"]) for role in ("batch", "contract"))
-    return _Side(batch, contract, tuple(a for a in range(rank) if a not in (*batch, *contract)), which == 0)
+    return Side(batch, contract, tuple(a for a in range(rank) if a not in (*batch, *contract)), which == 0)
 
 
-def _corrected(product: Value, operands: Sequence[Bytes], sides: Sequence[_Side], depth: int) -> Value:
+def _corrected(product: Value, operands: Sequence[Bytes], sides: Sequence[Side], depth: int) -> Value:
     """The product of bytes, and what the offsets add to it."""
     shape = static(product)
     offsets: list[Value | None] = []

@@ -18,7 +18,10 @@ from .specialized import Built, Shapes
 IDLE = 30.0
 """Seconds without a job after which the thread ends, and `at_end` is called."""
 SECONDS_PER_OP = {"numpy": 1e-3, "native": 3e-3}
-"""The seconds that compiling an op is expected to take before any was measured (of models 0.7 to 7 ms); others as `numpy`."""
+"""
+The seconds that compiling an op, other than a constant or a view, is expected to take before any was measured (of models 1 to
+10 ms); others as `numpy`.
+"""
 GAINS = {"numpy": 0.3, "native": 0.7}
 """The share of a run in the general program that one for the sizes is expected to save before that was measured."""
 

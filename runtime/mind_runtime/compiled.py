@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.func import FuncOp
@@ -40,6 +40,35 @@ class Body:
     block: Block
     need: Need
     constant_bytes: int
+    computed: ComputedConstants | None = None
+    """The arrays that `run` takes after the arguments of a call, if it takes some."""
+
+    def constants(self) -> tuple[Any, ...]:
+        """Return the arrays that `run` takes after the arguments of a call."""
+        return () if self.computed is None else self.computed.arrays()
+
+
+class ComputedConstants:
+    """Arrays that depend on constants alone, computed when they are asked for first."""
+
+    def __init__(self, body: Body):
+        self.body = body
+        self._arrays: tuple[Any, ...] = ()
+        self._lock = threading.Lock()
+
+    def arrays(self) -> tuple[Any, ...]:
+        """Return the arrays, which nothing may write to."""
+        if not self._arrays:
+            with self._lock:
+                if not self._arrays:
+                    found = self.body.run()
+                    self._arrays = cast("tuple[Any, ...]", found) if isinstance(found, tuple) else (found,)
+        return self._arrays
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the arrays that are there."""
+        return sum(int(a.nbytes) for a in self._arrays)
 
 
 _cache: OrderedDict[Hashable, Body] = OrderedDict()

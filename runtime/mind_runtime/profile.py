@@ -111,7 +111,7 @@ def _on_numpy(program: Program, arguments: Sequence[Any], seed: int) -> Profile:
     with np.errstate(all="ignore"):
         for _ in range(REPEATS):
             spans = []
-            run(*program.copied_where_donated(arguments), **options)
+            run(*program.copied_where_donated(arguments), *body.constants(), **options)
             runs.append(spans)
     call = time_of(lambda: program(*program.copied_where_donated(arguments), seed=seed))
     return Profile(medians(runs), Limits("NumPy"), call, program.name)

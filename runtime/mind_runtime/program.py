@@ -18,12 +18,15 @@ from xdsl.ir import Operation
 from mind_dialect.declared_dims import declarations_of
 from mind_dialect.errors import MindError, error
 from mind_dialect.program import input_names, shown_name
+from mind_dialect.ptir import ConstantOp
 from mind_dialect.ptir_shapes import Dims
 from mind_lowering.memory_need import allocation_error, check_need
 from mind_lowering.memory_plan import MemoryPlan
 from mind_lowering.numpy import is_lowered, lowered
 from mind_lowering.xp import CallOp
 from mind_lowering.xp.peak import peak
+from mind_lowering.xp.peak_bound import PeakBound
+from mind_passes.ptir.split_parameters import FREE
 
 from .background import SizeCompiler
 from .compiled import Body, body_of
@@ -111,7 +114,7 @@ class Program:
     @cached_property
     def by_sizes(self) -> Specialized[Program]:
         """The programs for sizes of a dynamic one."""
-        compiler = SizeCompiler(self, self.target, sum(1 for _ in self._func.walk()))
+        compiler = SizeCompiler(self, self.target, sum(not isinstance(op, (ConstantOp, *FREE)) for op in self._func.walk()))
         return Specialized(compiler, self.check_open, self.specialization)
 
     def into(self, out: Any, run: Callable[[], Any]) -> Any:
@@ -195,7 +198,7 @@ class Program:
             options["seed"] = checked_seed(seed)
         try:
             with np.errstate(all="ignore"):
-                return self._run(*arguments, **options)
+                return self._run(*arguments, *self._body.constants(), **options)
         except MindError as e:
             op = self._culprit(e.__traceback__) if e.op is None else None
             raise e if op is None else as_core(e, op).at(op, place_of(op)) from None
@@ -235,7 +238,8 @@ class Program:
     @property
     def source(self) -> str:
         """The Python that runs, with its constants."""
-        return self._body.source.printed_constants() + self._body.source.text
+        sources = [self._body.source, *([] if self._body.computed is None else [self._body.computed.body.source])]
+        return "\n".join(source.printed_constants() + source.text for source in sources)
 
     def __repr__(self) -> str:
         return f"<Program @{shown_name(self.name)}({self._signature()}) -> {', '.join(map(str, self.outputs))}>"
@@ -265,7 +269,13 @@ class Program:
 
     def _check_memory(self, account: Account[Any]) -> None:
         """E6004 if what the general program needs with these sizes is not there."""
-        check_need(peak(self._body.block, self._dims.of(self.whole_shapes(account.shapes))), self._limit)
+        sizes = self._dims.of(self.whole_shapes(account.shapes))
+        if self._peak_bound.of(sizes) > self._limit:
+            check_need(peak(self._body.block, sizes), self._limit)
+
+    @cached_property
+    def _peak_bound(self) -> PeakBound:
+        return PeakBound(self._body.block)
 
     def check_shapes(self, *shapes: tuple[int, ...]) -> dict[str, int]:
         """Return the sizes by name; E8001 as by `sizes`, then whatever the guard raises: before any kernel runs."""
@@ -313,7 +323,8 @@ class Program:
     @property
     def held_bytes(self) -> int:
         """About how many bytes the program keeps: code, constants and memory for temporaries."""
-        return 2 * len(self._body.source.text) + self._body.constant_bytes
+        computed = 0 if self._body.computed is None else self._body.computed.bytes
+        return 2 * len(self._body.source.text) + self._body.constant_bytes + computed
 
     def type_of_bound(self, kind: type[T]) -> type[T]:
         """The class for bindings of this program: `kind`, or one whose calls are taken by other code."""

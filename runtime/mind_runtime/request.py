@@ -9,9 +9,8 @@ from typing import Any
 from xdsl.dialects.func import FuncOp
 
 from mind_lowering.memory_need import check_need, physical_memory
-from mind_lowering.numpy import lowered
 
-from .compiled import body_of
+from .general import general_body
 from .program import Program
 
 
@@ -39,7 +38,6 @@ class Request:
 
 def numpy_program(request: Request, kind: type[Program] = Program) -> Program:
     """Return a program of the target `numpy`, or of a subclass of it that runs something else."""
-    made = lowered(request.func, request.donated)
-    body = body_of(made.func)
+    body, origins = general_body(request.func, request.donated, request.host_limit)
     check_need(body.need, request.host_limit)
-    return kind(request.func, body, made.origins, request.donated, request.host_limit)
+    return kind(request.func, body, origins, request.donated, request.host_limit)

@@ -18,7 +18,9 @@ import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_lowering.memory_need import MAX_RANK, check_rank
+from mind_lowering.numpy import lowered
 from mind_lowering.xp.peak import peak
+from mind_lowering.xp.peak_bound import PeakBound
 from mind_passes.fusion.fuse import PtirFusePass
 from mind_tools.frontends import parse
 from programs import context
@@ -289,6 +291,29 @@ def test_what_a_reduction_of_windows_needs(dtype: str, stored: int, computed: in
     padded, x, out = 42 * 42 * 8, 40 * 40 * 8, 40 * 40 * 8
     run = mind_runtime.compile(pooled(40, dtype).module)
     assert run.memory_need(*arguments(run, True)) == out * stored + 2 * padded * max(stored, computed) + (x + out) * computed
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_bound_of_the_peak_is_no_less(name: str) -> None:
+    block = lowered(function_of(CASES[name].module)).func.body.block
+    assert PeakBound(block).of({}) >= peak(block).bytes
+
+
+def test_the_bound_of_the_peak_for_sizes() -> None:
+    text = """module attributes {ptir.spec_version = "ptir.v0.4"} {
+      func.func @f(%x: tensor<?x?xf32, "B,T">, %y: tensor<?xf32, "B+T">) -> (tensor<?x?xf32, "B,T">, tensor<?xf32, "B+T">) {
+        %a = ptir.exp %x : tensor<?x?xf32, "B,T">
+        %b = ptir.neg %a : tensor<?x?xf32, "B,T">
+        %c = ptir.exp %y : tensor<?xf32, "B+T">
+        func.return %b, %c : tensor<?x?xf32, "B,T">, tensor<?xf32, "B+T">
+      }
+    }"""
+    block = lowered(function_of(parse(text))).func.body.block
+    bound = PeakBound(block)
+    for b, t in ((3, 5), (0, 7), (1000, 1), (0, 0)):
+        sizes = {"B": b, "T": t}
+        assert bound.of(sizes) >= peak(block, sizes).bytes
+        assert bound.of(sizes) <= 4 * (3 * max(b, 1) * max(t, 1) + max(b + t, 1))
 
 
 def test_a_fusion_needs_its_results() -> None:

@@ -396,6 +396,59 @@ def test_errors_of_code_that_another_process_compiled_name_the_op(tmp_path: Path
     assert "div %y" in str(caught.value)
 
 
+TABLE = """module attributes {ptir.spec_version = "ptir.v0.4"} {
+  func.func @f(%x: tensor<?x1024xf32, "B,*">) -> tensor<?x1024xf32, "B,*"> {
+    %c = ptir.constant "TABLE" : tensor<1024xui8>
+    %f = ptir.cast %c dtype = f32 : tensor<1024xui8> -> tensor<1024xf32>
+    %w = ptir.tile %f repeats = [8] : tensor<1024xf32> -> tensor<8192xf32>
+    %s = ptir.slice %w starts = [1024] sizes = [1024] : tensor<8192xf32> -> tensor<1024xf32>
+    %b = ptir.broadcast_to %s result_shape = [B, 1024] : tensor<1024xf32> -> tensor<?x1024xf32, "B,*">
+    %y = ptir.mul %x, %b : tensor<?x1024xf32, "B,*">
+    func.return %y : tensor<?x1024xf32, "B,*">
+  }
+}"""
+
+
+def test_large_constants_reach_another_process_and_its_image(tmp_path: Path, monkeypatch: Any, worker: Worker) -> None:
+    pytest.importorskip("llvmlite")
+    monkeypatch.setenv("MIND_CACHE_DIR", str(tmp_path))
+    table = np.random.default_rng(0).integers(0, 256, 1024, np.uint8)
+    program = mind_runtime.compile(parse(TABLE.replace("TABLE", f"0x{table.tobytes().hex()}")), target="native")
+    for batch in (3, 5):
+        made, elsewhere = program.specialised_apart(((batch, 1024),))
+        assert made is not None
+        assert elsewhere > 0
+        x = np.full((batch, 1024), 2, np.float32)
+        np.testing.assert_array_equal(made(x), x * table.astype(np.float32))
+    assert len(list(tmp_path.glob("native/*.image"))) == 2
+    assert not list(tmp_path.glob("native/constants*"))
+
+
+@pytest.mark.parametrize("target", ["numpy", "native"])
+def test_the_general_program_computes_on_constants_once(target: str) -> None:
+    if target == "native":
+        pytest.importorskip("llvmlite")
+    table = np.random.default_rng(0).integers(0, 256, 1024, np.uint8)
+    module = parse(TABLE.replace("TABLE", f"0x{table.tobytes().hex()}"))
+    program = mind_runtime.compile(module, target=target, specialize="max_programs=0")
+    before = program.held_bytes
+    for batch in (3, 0, 5):
+        x = np.full((batch, 1024), 2, np.float32)
+        np.testing.assert_array_equal(program(x), x * table.astype(np.float32))
+    assert program.held_bytes - before == 8192 * 4
+    assert program.source.count("def ") == 2
+    assert program._body.computed is not None
+    (kept,) = program._body.constants()
+    assert kept is program._body.constants()[0]
+
+
+def test_a_program_with_static_sizes_computes_on_constants_in_calls() -> None:
+    module = parse(TABLE.replace("TABLE", "0x" + "07" * 1024).replace('?x1024xf32, "B,*"', "3x1024xf32").replace("[B,", "[3,"))
+    program = mind_runtime.compile(module)
+    assert program._body.computed is None
+    np.testing.assert_array_equal(program(np.ones((3, 1024), np.float32)), np.full((3, 1024), 7, np.float32))
+
+
 def test_what_another_process_does_not_know_is_compiled_here(tmp_path: Path, monkeypatch: Any, worker: Worker) -> None:
     """A child that cannot answer, here as it does not start, costs an attempt only."""
     pytest.importorskip("llvmlite")

@@ -38,6 +38,7 @@ PASS_ALIASES = {
     "ptir-convolve-patches": "mind-ptir-convolve-patches",
     "ptir-split-windows": "mind-ptir-split-windows",
     "ptir-narrow-products": "mind-ptir-narrow-products",
+    "ptir-quantized-products": "mind-ptir-quantized-products",
     "ptir-select-scatters": "mind-ptir-select-scatters",
     "ptir-compact-scatters": "mind-ptir-compact-scatters",
     "ptir-gather-axes": "mind-ptir-gather-axes",

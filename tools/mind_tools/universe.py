@@ -74,6 +74,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-ptir-split-windows": _from("mind_passes.fusion.split_windows", "PtirSplitWindowsPass"),
     "mind-ptir-narrow-products": _from("mind_lowering.narrow_products", "PtirNarrowProductsPass"),
     "mind-ptir-compact-scatters": _from("mind_passes.fusion.compact_scatters", "PtirCompactScattersPass"),
+    "mind-ptir-quantized-products": _from("mind_lowering.quantized_products", "PtirQuantizedProductsPass"),
     "mind-ptir-select-scatters": _from("mind_passes.fusion.select_scatters", "PtirSelectScattersPass"),
     "mind-ptir-gather-axes": _from("mind_passes.fusion.gather_axes", "PtirGatherAxesPass"),
     "mind-ptir-expand-quantized": _from("mind_passes.fusion.expand_quantized", "PtirExpandQuantizedPass"),

@@ -298,12 +298,12 @@ class _Row:
             # Scores that are all -inf so far are not shifted: their exponentials are 0 and not NaN.
             most = one.select(one.compare("fcmp oeq", self.type, most, low), self.type, one.constant(total, 0), most)
         if before:
-            factor = vmath.call(one, vmath.NOT_ABOVE_ONE, self.type, [one.binary("fsub", self.type, before, most)])
+            factor = vmath.call(one, vmath.SCORE, self.type, [one.binary("fsub", self.type, before, most)])
         spread = Lanes(f, self.host, self.width, hint="most").splat(self.type, most)
 
         def weigh(lanes: Lanes, index: str, state: str) -> str:
             x = lanes.binary("fsub", self.type, lanes.load(total, p, index, 1), spread)
-            x = vmath.call(lanes, vmath.NOT_ABOVE_ONE, self.type, [x])
+            x = vmath.call(lanes, vmath.SCORE, self.type, [x])
             lanes.store(total, x, p, index, 1)
             x = x if lanes.mask is None else lanes.select(lanes.mask, self.type, x, lanes.constant(total, 0))
             return lanes.binary("fadd", self.type, state, x)

@@ -61,6 +61,7 @@ from ..launch.memory_ops import AllocOp, Space, ViewOp
 from ..narrow_products import narrow_products
 from ..outline import drop_barriers, own_functions, own_module
 from ..ptir_optimize import optimize_marked, simplified
+from ..quantized_products import quantized_products
 from . import costs
 from .attention import find_attention
 from .codegen import Emission
@@ -138,6 +139,9 @@ def fusion_stages(host: TargetInfo) -> list[Stage]:
         Stage("mind-ptir-select-scatters", select_scatters),
         Stage("mind-recognize-convolutions", simplified(lambda module: recognize(module, ("convolution",)))),
         Stage("mind-ptir-convolve-patches", simplified(lambda module: convolve_patches(module, computes))),
+        Stage(
+            "mind-ptir-quantized-products", simplified(lambda module: bool(host.dots) and quantized_products(module, computes))
+        ),
         Stage("mind-ptir-expand-quantized", lambda module: expand_quantized(module, computes)),
         Stage("mind-ptir-split-windows", lambda module: split_windows(module, computes)),
         Stage("mind-ptir-narrow-products", simplified(lambda module: bool(host.dots) and narrow_products(module, computes))),

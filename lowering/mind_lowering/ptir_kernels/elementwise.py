@@ -229,7 +229,9 @@ class Elementwise(Widening):
         return low if kind == "u" else xp.subtract(xp.bitwise_xor(low, xp.uint8(8)), xp.uint8(8)).view("i1")
 
     def _amounts(self, a: Array, b: Array, dtype: Any) -> Array:
-        """Shift amounts, those outside 0 .. bits - 1 as one that shifts everything out."""
+        """Shift amounts, those outside 0 .. bits - 1 as one that shifts everything out; one for all along broadcast axes."""
+        strides = getattr(b, "strides", None) or ()
+        b = b[tuple(slice(1) if step == 0 else slice(None) for step in strides)] if 0 in strides else b
         xp, bits, wide = self.xp, format_of(a.dtype).bits, self.widen(b)
         outside = (wide < 0) | (wide >= bits)
         width = dtype.itemsize * 8

@@ -62,7 +62,7 @@ class Meter:
                 self.loop(op)
 
     def call(self, op: CallOp) -> None:
-        scratch, storage = _scratch(op, self.sizes), FUNCTIONS[op.function]
+        scratch, storage = scratch_bytes(op, self.sizes), FUNCTIONS[op.function]
         if (target := op.target) is not None:
             self.bind(op.results[0], self.owner.get(target))
             self.strided.update(op.results if target in self.strided else ())
@@ -160,7 +160,7 @@ def _extent_bytes(type: Attribute, sizes: Sizes) -> int:
     return count if 0 in shape and count > 1 << 62 else 0
 
 
-def _scratch(op: CallOp, sizes: Sizes) -> int:
+def scratch_bytes(op: CallOp, sizes: Sizes) -> int:
     """
     Bytes that a kernel of windows needs in addition to its result.
 

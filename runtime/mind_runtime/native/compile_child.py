@@ -23,6 +23,7 @@ from mind_lowering import code_cache as cache
 from ..background import WORKER
 from ..specialized import Shapes
 from .settings import THREADS_VARIABLE
+from .source import Source
 
 TIMEOUT = 600.0
 """Seconds after which a child that does not answer is ended."""
@@ -35,10 +36,10 @@ _START = (
 
 @dataclass(frozen=True)
 class Order:
-    """A function to compile for shapes; `text` is its module, printed when a child does not know it yet."""
+    """A function to compile for shapes; `source` is its module, written when a child does not know it yet."""
 
     name: str
-    text: Callable[[], str]
+    source: Callable[[], Source]
     shapes: Shapes
     donated: tuple[int, ...]
     fixed: tuple[int, ...]
@@ -84,10 +85,13 @@ class Child:
         assert answers is not None
         if len(self._known) >= MODULES and order.name not in self._known:
             self._known.clear()
-        text = None if order.name in self._known else order.text()
+        source = None if order.name in self._known else order.source()
+        constants = None if source is None or not source.constants else source.written(folder)
         request = {
             "name": order.name,
-            "text": text,
+            "text": None if source is None else source.text,
+            "constants": None if source is None else [(number, len(data)) for number, data in source.constants],
+            "file": constants,
             "shapes": order.shapes,
             "donated": order.donated,
             "fixed": order.fixed,
@@ -106,6 +110,9 @@ class Child:
             answer = None
         finally:
             timer.cancel()
+            if constants is not None:
+                with contextlib.suppress(OSError):
+                    os.unlink(constants)
         if answer is None:
             self.end()
         else:

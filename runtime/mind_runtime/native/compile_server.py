@@ -23,6 +23,7 @@ from ..shapes import bound_function
 from .compile_child import MODULES
 from .executable import clear, image_name
 from .program import compile_native
+from .source import restore
 
 
 def serve() -> None:
@@ -49,7 +50,9 @@ def _compiled(request: Mapping[str, Any], modules: OrderedDict[str, Any]) -> dic
     """Compile what a request says, and return the answer."""
     start, name = time.process_time(), str(request["name"])
     if request["text"] is not None:
-        modules[name] = _parsed(str(request["text"]))
+        module = modules[name] = _parsed(str(request["text"]))
+        if request["file"] is not None:
+            restore(module, [(number, size) for number, size in request["constants"]], str(request["file"]))
         while len(modules) > MODULES:
             modules.popitem(last=False)
     source = next(iter(functions(modules[name])))

@@ -18,11 +18,13 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from mind_dialect.errors import MindError
+from mind_dialect.ptir.types import read_type
 from mind_lowering.core_to_ptir import is_core
 from mind_lowering.memory_need import Need, check_rank
 from mind_lowering.native import Entry, Foreign, Native, TargetInfo, detect
 from mind_lowering.ptir_to_xp import lowered_function
 from mind_lowering.xp.python import PythonSource
+from mind_passes.dim_names import dims_of
 
 from ..compiled import CACHE_SIZE, CACHED_LITERAL_BYTES, Body, body_of
 from ..core_errors import attributed
@@ -62,6 +64,8 @@ def clear() -> None:
 
 def executable_of(func: FuncOp, donated: tuple[int, ...], threads: int, fixed: tuple[int, ...]) -> Executable:
     """Return the executable of a function, perhaps that of an equal one which was compiled before."""
+    if not is_core(func) and (unsized := _dynamic_input(func)) is not None:
+        return _without_code(unsized)
     host = detect()
     name = image_name(func, donated, fixed)
     if name is None:
@@ -94,16 +98,32 @@ def _compiled(
 
     work = lowering.prepared(func, host)
     if (unsized := lowering.dynamic(work)) is not None:
-        return Executable(
-            None, reason=f"{unsized} has a dimension without a size; calls are compiled for their sizes where that can be"
-        )
+        return _without_code(unsized)
     native = lowering.lower(work, host, donated, fixed)
     entries = [s.name for s in native.steps if isinstance(s, Entry)]
     library = jit.load(native.text, native.host, entries if native.packing is None else [*entries, native.packing.entry])
     if name is not None:
-        image.write(name, native)
+        image.write(name, native, lambda: image.literals_of(func))
     foreign = [foreign_step(step) for step in native.steps if isinstance(step, Foreign)]
     return _linked(func, donated, threads, native, library, foreign, lambda: native, fixed=fixed)
+
+
+def without_general(func: FuncOp) -> Executable:
+    """Return the executable of a function with open sizes that runs in programs for sizes only."""
+    source = PythonSource(func.sym_name.data, "", (), (), draws=False)
+    return Executable(Body(_nothing, _nothing.__code__, source, func.body.block, Need(0, None), 0), reason="it runs for sizes")
+
+
+def _dynamic_input(func: FuncOp) -> str | None:
+    """The first type of an input of a function of PTIR that has a dimension without a size, if there is one."""
+    types = func.function_type.inputs.data
+    return next((str(read_type(t)) for t in types if any(isinstance(d, str) for d in dims_of(t) or ())), None)
+
+
+def _without_code(unsized: str) -> Executable:
+    return Executable(
+        None, reason=f"{unsized} has a dimension without a size; calls are compiled for their sizes where that can be"
+    )
 
 
 def executable_on_disk(
@@ -114,9 +134,15 @@ def executable_on_disk(
     threads: int,
     fixed: tuple[int, ...],
     with_ops: Callable[[], FuncOp] | None = None,
+    literals: image.Literals | None = None,
 ) -> Executable | None:
-    """Return the executable of an image on disk, if there is one; `with_ops` returns the function where `func` is a signature."""
-    found = image.read(name, host, len(func.function_type.outputs), len(func.function_type.inputs))
+    """
+    Return the executable of an image on disk, if there is one.
+
+    Where `func` is a signature, `with_ops` returns the function, and `literals` its constants.
+    """
+    own = literals or (lambda: image.literals_of(func))
+    found = image.read(name, host, len(func.function_type.outputs), len(func.function_type.inputs), own)
     if found is None:
         return None
     source = with_ops or (lambda: func)

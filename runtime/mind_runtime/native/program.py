@@ -23,11 +23,11 @@ from mind_dialect.extents.dims import names_in
 from mind_dialect.program import shown_name
 from mind_dialect.ptir.types import read_type, tensor_type
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
+from mind_dialect.verify import verify
 from mind_lowering.memory_need import check_need, check_rank
 from mind_lowering.memory_plan import MemoryPlan
 from mind_lowering.native import detect
 from mind_lowering.native.record import Record
-from mind_lowering.numpy import lowered
 from mind_passes.callees import calls_in
 from mind_passes.dim_names import dims_of
 from mind_passes.fusion.defuse import defuse
@@ -35,7 +35,7 @@ from mind_passes.inline import inlined
 from mind_passes.shape.mask_padding import mask_padding
 
 from ..bound import Bound
-from ..compiled import body_of
+from ..general import general_body
 from ..padded import PaddedPrograms
 from ..program import Program
 from ..shapes import bound_function
@@ -44,9 +44,11 @@ from .call import Packed
 from .callable import native_type, plan_calls
 from .compile_child import CHILD, Answer, Order
 from .direct import DirectCalls
-from .executable import Executable, as_core_error, executable_of, executable_on_disk, types_of
+from .executable import Executable, as_core_error, executable_of, executable_on_disk, types_of, without_general
+from .image import literals_of
 from .pages import settle
 from .settings import threads_of
+from .source import Source
 
 T = TypeVar("T")
 
@@ -76,10 +78,7 @@ class NativeProgram(Program):
         """The function with its ops, which one that another process compiled has only for errors and texts."""
         self.threads = threads
         """The number of threads that a call may use, its own included."""
-        body, origins = executable.body, []
-        if body is None:
-            general = lowered(func, donated)
-            body, origins = body_of(general.func), general.origins
+        body, origins = general_body(func, donated, limit) if executable.body is None else (executable.body, ())
         super().__init__(func, body, origins, donated, limit)
         self._given: dict[int, Any] = {}
         """The arrays that are bound, of a dynamic program, by numbers of inputs."""
@@ -173,8 +172,8 @@ class NativeProgram(Program):
         _ = ModuleOp([func], {VERSION_ATTRIBUTE: StringAttr(SPEC_VERSION)})
         defuse(func)
         names = mask_padding(func)
-        made = compile_native(func, (), self._limit, self.threads)
-        assert isinstance(made, NativeProgram)
+        verify(func)
+        made = native_type(NativeProgram)(func, without_general(func), (), self._limit, self.threads)
         made._given, made.classes = self._given, None
         return made, names
 
@@ -232,7 +231,9 @@ class NativeProgram(Program):
         if self._guard is None:
             return None, 0.0
         if all(dims_of(t) is not None for t in (*self._func.function_type.inputs, *self._func.function_type.outputs)):
-            order = Order(str(id(self)), self._text, shapes, self.donated, tuple(sorted(self._given)), self.threads, self._limit)
+            order = Order(
+                str(id(self)), self._source, shapes, self.donated, tuple(sorted(self._given)), self.threads, self._limit
+            )
             if (answer := CHILD.compile(order)) is not None and (found := self._adopted(answer, shapes)) is not None:
                 return found, answer.seconds
         return self.specialised(shapes), 0.0
@@ -245,10 +246,15 @@ class NativeProgram(Program):
         bound = None if self._guard is None else bound_function(self._func, shapes)
         return None if bound is None else bound[0]
 
-    def _text(self) -> str:
-        """The function in a module of its own, without calls, as text."""
+    def _source(self) -> Source:
+        """The function in a module of its own, without calls, for another process."""
         func = inlined(self._func).func if calls_in(self._func) else self._func.clone()
-        return str(ModuleOp([func], {VERSION_ATTRIBUTE: StringAttr(SPEC_VERSION)}))
+        return Source.of(ModuleOp([func], {VERSION_ATTRIBUTE: StringAttr(SPEC_VERSION)}))
+
+    @cached_property
+    def _literals(self) -> dict[str, bytes]:
+        """The large constants of the function by the hashes of their bytes."""
+        return literals_of(self._func)
 
     def _adopted(self, answer: Answer, shapes: Shapes) -> Program | None:
         """The program whose image another process wrote; None if it is not there or does not fit."""
@@ -261,7 +267,9 @@ class NativeProgram(Program):
             return bound[0]
 
         fixed = tuple(sorted(set(self._given) - set(self.donated)))
-        executable = executable_on_disk(answer.key, func, detect(), self.donated, self.threads, fixed, whole)
+        executable = executable_on_disk(
+            answer.key, func, detect(), self.donated, self.threads, fixed, whole, lambda: self._literals
+        )
         if executable is None or executable.body is None or executable.body.need.bytes > self._limit:
             return None
         program = native_type(NativeProgram)(func, executable, self.donated, self._limit, self.threads, whole)

@@ -17,7 +17,7 @@ import vector_math as vm
 from machines import RUNNABLE
 from mind_lowering.native.elementwise import EMITTERS
 from mind_lowering.native.target_info import TARGETS
-from mind_lowering.native.vmath import BY_LIBRARY, MATH, NOT_ABOVE_ONE, coefficients
+from mind_lowering.native.vmath import BY_LIBRARY, MATH, NOT_ABOVE_ONE, SCORE, coefficients
 
 BOUNDS = {name: (2.0, 3.0) for name in MATH} | {
     "pow": (2.0, 4.0),
@@ -90,6 +90,7 @@ def _erf_inv(x: np.ndarray) -> np.ndarray:
 EXACT = {
     "exp": np.exp,
     NOT_ABOVE_ONE: np.exp,
+    SCORE: lambda x: np.where(x < (-87 if x.dtype == np.float64 else -708), 0, np.exp(x)),
     "log": np.log,
     "tanh": np.tanh,
     "erf": _erf,
@@ -164,7 +165,7 @@ def pairs(type: str) -> tuple[np.ndarray, np.ndarray]:
 def operands(opcode: str, type: str) -> tuple[np.ndarray, ...]:
     if opcode in vm.BINARY:
         return pairs(type)
-    return (-abs(samples(type)) if opcode == NOT_ABOVE_ONE else samples(type),)
+    return (-abs(samples(type)) if opcode in (NOT_ABOVE_ONE, SCORE) else samples(type),)
 
 
 @cache
@@ -175,7 +176,7 @@ def expected(opcode: str, type: str) -> np.ndarray:
 @pytest.mark.quick
 def test_a_maker_for_every_function_an_oracle_and_bounds():
     wanted = {"exp", "log", "tanh", "erf", "erf_inv", "sin", "cos", "atan2", "pow", "logistic", "expm1", "log1p"}
-    assert set(MATH) == wanted | {NOT_ABOVE_ONE} == set(EXACT) == set(BOUNDS)
+    assert set(MATH) == wanted | {NOT_ABOVE_ONE, SCORE} == set(EXACT) == set(BOUNDS)
     assert not BY_LIBRARY & set(MATH), "a function that is both ours and the C library's"
     assert wanted <= {op.OPCODE for op in EMITTERS}
 
@@ -213,6 +214,16 @@ def test_an_exponential_that_is_not_above_one_has_the_bits_of_any_other(type: st
     np.testing.assert_array_equal(short, long, strict=True)
     least = np.finfo(short.dtype).tiny
     assert np.count_nonzero((0 < short) & (short < least)), "subnormal results among them"
+
+
+@pytest.mark.parametrize("isa", RUNNABLE)
+@each_type
+def test_the_exponential_of_a_score_has_the_bits_of_any_other_or_is_0(type: str, isa: str):
+    given, width = operands(SCORE, type), TARGETS[isa].lanes(np.dtype(vm.TYPES[type]).itemsize)
+    flushed, exact = (vm.compiled(opcode, type, width, isa)(*given) for opcode in (SCORE, "exp"))
+    low = given[0] < (-87 if type == "float" else -708)
+    np.testing.assert_array_equal(flushed, np.where(low, exact.dtype.type(0), exact), strict=True)
+    assert flushed[flushed > 0].min() >= np.finfo(flushed.dtype).tiny
 
 
 @pytest.mark.parametrize("isa", RUNNABLE)

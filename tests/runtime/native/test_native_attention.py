@@ -118,6 +118,16 @@ def test_masks(name: str, keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert any("attention of" in line for line in native.explain())
 
 
+@pytest.mark.parametrize("hidden", [-80.0, -90.0, -100.0, -1e9])
+def test_weights_that_are_no_normal_numbers(hidden: float) -> None:
+    """Masks of shifted windows, which are added: weights are tiny, subnormal or 0; one row has hidden keys alone."""
+    mask = np.where(rng.random((49, 49)) < 0.3, hidden, 0).astype(np.float32)
+    mask[3] = hidden
+    types = types_of((2, 3, 49, 49, 32, 32))
+    arrays = [*arrays_of(types), mask]
+    held(f"{types} f32[49,49]", lambda q, k, v, m: attention(q, k, v, mask=lambda s: ptir.AddOp(s, spread(m, s))), arrays)
+
+
 def in_blocks(monkeypatch: pytest.MonkeyPatch, keys: int) -> None:
     """Leave a unit of work too little scratch memory for all keys at once, however few rows its tiles have."""
     if keys:

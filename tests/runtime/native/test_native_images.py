@@ -119,6 +119,32 @@ def test_large_constants_have_no_image(own_cache: Path, monkeypatch: pytest.Monk
     assert images(own_cache) == []
 
 
+def test_large_constants_of_the_function_are_named_by_the_image(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(1).standard_normal((2, 2000)).astype(np.float32)
+
+    def added(table: Any) -> Any:
+        literal = ptir.PtirLiteralAttr.from_bytes(DTYPES["f32"], (2000,), table.tobytes())
+        return program("f32[2000]", lambda x: [ptir.AddOp(x, ptir.ConstantOp(literal))])
+
+    monkeypatch.setattr(image, "LARGEST", 100)
+    x = np.arange(2000, dtype=np.float32)
+    np.testing.assert_array_equal(compiled(added(values[0]))(x), x + values[0])
+    (file,) = images(own_cache)
+    assert file.stat().st_size < values[0].nbytes
+    np.testing.assert_array_equal(again(added(values[0]), monkeypatch)(x), x + values[0])
+    np.testing.assert_array_equal(compiled(added(values[1]))(x), x + values[1])
+    assert len(images(own_cache)) == 2
+
+
+def test_an_image_without_its_constants_is_none(own_cache: Path) -> None:
+    table = ptir.PtirLiteralAttr.from_bytes(DTYPES["f32"], (2000,), np.arange(2000, dtype=np.float32).tobytes())
+    module = program("f32[2000]", lambda x: [ptir.AddOp(x, ptir.ConstantOp(table))])
+    compiled(module)
+    (file,) = images(own_cache)
+    assert image.read(file.stem, lowering.detect(), 1, 1, lambda: image.literals_of(function_of(module))) is not None
+    assert image.read(file.stem, lowering.detect(), 1, 1, dict[str, bytes]) is None
+
+
 def test_donated_inputs_are_donated_from_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     module = program("f32[64,16] f32[1,16] si32[2]", lambda c, u, s: [ptir.DynamicUpdateSliceOp(c, u, s, sizes=(1, 16))])
     name = mind_runtime.compile(module).inputs[0].name

@@ -48,7 +48,7 @@ def _clipped(to: OnnxConverter, place: SSAValue, size: int) -> SSAValue:
     return to.select(to.compare("greater", place, size - 1.0), to.like(size - 1.0, place), place)
 
 
-class _Axis:
+class ImageAxis:
     """An axis of an image: how long it is, and what lies beyond its ends."""
 
     def __init__(self, to: OnnxConverter, size: int, padding: str, align: bool):
@@ -119,18 +119,19 @@ def grid_sample(to: OnnxConverter, node: Node) -> SSAValue:
     if 4**count > MOST_CORNERS and mode == "cubic":
         raise Refused(f"cubic interpolation in {count} dimensions", "at most 3 are")
     wide = to.dtype(grid) if to.dtype(grid).bits >= 32 else F32
-    axes = [_Axis(to, n, padding, align) for n in shape[2:]]
+    axes = [ImageAxis(to, n, padding, align) for n in shape[2:]]
     parts = (to.reshape(to.part(grid, count + 1, i, i + 1), places[:-1]) for i in range(count - 1, -1, -1))
     at = [axis.place(to.cast(part, wide), mode) for axis, part in zip(axes, parts, strict=True)]
     flat = to.reshape(x, (*shape[:2], math.prod(shape[2:])))
     if mode == "nearest":
-        found = _elements(to, flat, [axis.element(p) for axis, p in zip(axes, at, strict=True)], shape[2:], None)
+        found = elements(to, flat, [axis.element(p) for axis, p in zip(axes, at, strict=True)], shape[2:], None)
     else:
-        found = _interpolated(to, to.cast(flat, wide), axes, at, mode)
+        found = interpolated(to, to.cast(flat, wide), axes, at, mode)
     return to.reshape(to.cast(found, to.dtype(x)), (*shape[:2], *places[1:-1]))
 
 
-def _interpolated(to: OnnxConverter, flat: SSAValue, axes: Sequence[_Axis], at: Sequence[SSAValue], mode: str) -> SSAValue:
+def interpolated(to: OnnxConverter, flat: SSAValue, axes: Sequence[ImageAxis], at: Sequence[SSAValue], mode: str) -> SSAValue:
+    """Return flat images `[N, C, elements]` at places along each axis, of shape `[N, ...]`, as `[N, C, places]`."""
     floors = [to.emit(ptir.FloorOp, p) for p in at]
     filters = [_filter(to, mode, to.minus(p, f)) for p, f in zip(at, floors, strict=True)]
     taps = [
@@ -142,22 +143,22 @@ def _interpolated(to: OnnxConverter, flat: SSAValue, axes: Sequence[_Axis], at: 
         weight = corner[0][1]
         for _, factor in corner[1:]:
             weight = to.times(weight, factor)
-        value = _elements(to, flat, [element for element, _ in corner], [axis.size for axis in axes], weight)
+        value = elements(to, flat, [element for element, _ in corner], [axis.size for axis in axes], weight)
         found = value if found is None else to.plus(found, value)
     assert found is not None
     return found
 
 
-def _elements(
+def elements(
     to: OnnxConverter,
     flat: SSAValue,
-    elements: Sequence[tuple[SSAValue, SSAValue]],
+    at: Sequence[tuple[SSAValue, SSAValue]],
     sizes: Sequence[int],
     weight: SSAValue | None,
 ) -> SSAValue:
     """Elements of flat images `[N, C, elements]` times a weight; 0 where there is none."""
-    index, inside = elements[0]
-    for (more, is_in), size in zip(elements[1:], sizes[1:], strict=True):
+    index, inside = at[0]
+    for (more, is_in), size in zip(at[1:], sizes[1:], strict=True):
         index = to.plus(to.times(index, size), more)
         inside = to.emit(ptir.AndOp, inside, is_in)
     batch, channels, _ = static(to.shape(flat))
@@ -197,15 +198,15 @@ def _col2im(to: OnnxConverter, node: Node) -> SSAValue:
         shape = [1] * i + [k] + [1] * (n - 1) + [counts[i]] + [1] * (n - 1 - i)
         along = along.reshape(shape)
         places, inside = places * extent + along, inside & (along >= 0) & (along < extent)
-    elements = math.prod(image)
-    index = to.array_constant(np.where(inside, places, elements).reshape(-1))
+    count = math.prod(image)
+    index = to.array_constant(np.where(inside, places, count).reshape(-1))
     spread = (batch, columns // size, size * length)
-    zeros = to.fill(0, to.dtype(x), (*spread[:2], elements + 1))
+    zeros = to.fill(0, to.dtype(x), (*spread[:2], count + 1))
     found = to.emit(
         *(ptir.ScatterReduceOp, zeros, to.broadcast(to.reshape(index, (1, 1, spread[2])), spread), to.reshape(x, spread)),
         **{"kind": "add", "axis": 2},
     )
-    return to.reshape(to.part(found, 2, 0, elements), (*spread[:2], *image))
+    return to.reshape(to.part(found, 2, 0, count), (*spread[:2], *image))
 
 
 def _affine_grid(to: OnnxConverter, node: Node) -> SSAValue:

@@ -15,6 +15,7 @@ from .nn import NN
 from .products import PRODUCTS
 from .recurrent import RECURRENT
 from .reductions import REDUCTIONS
+from .regions import REGIONS
 from .resize import RESIZE
 from .sampling import SAMPLING
 from .sequences import SEQUENCES
@@ -31,7 +32,6 @@ _IMAGE = Refused("sampling of images at computed positions", "write it as gather
 
 REASONS: dict[str, Refused] = {
     "Bernoulli": _RANDOM,
-    "DeformConv": _IMAGE,
     "ImageDecoder": Refused("the decoding of images", "decode before the program"),
     "MaxRoiPool": _IMAGE,
     "Multinomial": _RANDOM,
@@ -40,7 +40,6 @@ REASONS: dict[str, Refused] = {
     "RandomUniform": _RANDOM,
     "RandomUniformLike": _RANDOM,
     "RegexFullMatch": _WORDS,
-    "RoiAlign": _IMAGE,
     "StringConcat": _WORDS,
     "StringNormalizer": _WORDS,
     "StringSplit": _WORDS,
@@ -70,6 +69,7 @@ ROWS: dict[str, OnnxRow | Refused] = {
     **ATTENTION,
     **NN,
     **RESIZE,
+    **REGIONS,
     **SAMPLING,
     **SPECTRAL,
     **RECURRENT,

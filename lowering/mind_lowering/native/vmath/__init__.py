@@ -45,10 +45,13 @@ def _erf_inv(v: Reals, x: str) -> str:
 
 NOT_ABOVE_ONE = "exp_not_above_one"
 """The exponential of operands that are known to be 0, less or NaN: the same bits in fewer instructions."""
+SCORE = "exp_of_score"
+"""The exponential of such operands, 0 where it is below `e^-87` in f32 or `e^-708` in f64."""
 
 MATH: dict[str, Maker] = {
     "exp": _of(exponentials.exp),
     NOT_ABOVE_ONE: _of(exponentials.exp_not_above_one),
+    SCORE: _of(exponentials.exp_of_score),
     "log": _of(logarithms.log),
     "tanh": _of(_tanh),
     "erf": _of(bounded.erf),

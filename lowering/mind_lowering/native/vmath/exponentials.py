@@ -30,16 +30,27 @@ def _reduced(v: Reals, x: str, number: str, whole: str) -> Reduced:
 
 
 def exp(v: Reals, x: str) -> str:
-    """`e^x`; operands beyond what a float can tell from 0 or infinity are as good as the bounds."""
-    low, high = (-746.0, 710.0) if v.double else (-104.0, 89.0)
-    reduced, significand = _significand(v, v.at_least(v.at_most(x, high), low), 2 * v.bias)
+    """`e^x`; operands beyond what a float can tell from infinity are as good as the bound."""
+    reduced, significand = _not_below(v, v.at_most(x, 710.0 if v.double else 89.0), -746.0 if v.double else -104.0, 2 * v.bias)
     return v.scaled(significand, reduced.whole, reduced.number)
 
 
 def exp_not_above_one(v: Reals, x: str) -> str:
     """`e^x`, the same bits, of operands that are 0, less or NaN."""
-    reduced, significand = _significand(v, v.at_least(x, -746.0 if v.double else -104.0), v.bias + v.bias // 2)
+    reduced, significand = _not_below(v, x, -746.0 if v.double else -104.0, v.bias + v.bias // 2)
     return v.scaled_down(significand, reduced.whole, reduced.number)
+
+
+def exp_of_score(v: Reals, x: str) -> str:
+    """`e^x` as `exp_not_above_one`, but 0 for what is no normal number: products of such take a hundred times as long."""
+    reduced, significand = _not_below(v, x, -708.0 if v.double else -87.0, v.bias + v.bias // 2)
+    return v.scaled_down(significand, reduced.whole, reduced.number)
+
+
+def _not_below(v: Reals, x: str, low: float, offset: int) -> tuple[Reduced, str]:
+    """As `_significand`, which is 0 where `x` is below a bound: no result underflows there, which would take far longer."""
+    reduced, significand = _significand(v, v.at_least(x, low), offset)
+    return reduced, v.where(v.test("ogt", v.c(low), x), v.c(0), significand)
 
 
 def _significand(v: Reals, x: str, offset: int) -> tuple[Reduced, str]:
