@@ -26,6 +26,8 @@ from ..views import View
 
 OFFSET = 128
 """The number added to signed bytes to make them unsigned."""
+LEAST_LINES = 4
+"""Rows and columns from which on tiles of words are better than vectors, if the depth fills one: measured."""
 TILE_ROWS = 16
 """Rows of a tile register of AMX, and words in each, at most."""
 _Pair = tuple[PtirDType, PtirDType]
@@ -62,8 +64,6 @@ class DotInstruction:
     totals: Sequence[PtirDType] = (SI32, UI32)
     run: int = 1
     """As `Words.run`."""
-    least: int = 1
-    """Rows and columns of a product, and words of its depth, from which on the instruction is better than those after it."""
 
 
 def words_of(host: TargetInfo, lhs: View, rhs: View, total: PtirDType) -> Words | None:
@@ -81,10 +81,11 @@ def words_of(host: TargetInfo, lhs: View, rhs: View, total: PtirDType) -> Words 
 
 
 def _pays(row: DotInstruction, lhs: View, rhs: View) -> bool:
+    """Return whether an instruction applies to operands; tiles, whether they are better than vectors."""
     (rows, depth), columns = lhs.shape[-2:], rhs.shape[-1]
     if row.run == 1:
         return depth % row.factors == 0
-    return min(rows, columns, depth // row.factors) >= row.least
+    return min(rows, columns) >= LEAST_LINES and depth >= row.run * row.factors
 
 
 def by_words(view: View, words: Words | None, axis: int) -> View:
@@ -102,8 +103,8 @@ _16_BITS = (SI8, UI8, SI16)
 _IN_16_BITS: Mapping[_Pair, _Pair] = {(a, b): (SI16, SI16) for a in _16_BITS for b in _16_BITS}
 _BYTES: Mapping[_Pair, _Pair] = {(a, b): (a, b) for a in (SI8, UI8) for b in (SI8, UI8)}
 DOTS: Mapping[str, DotInstruction] = {
-    "amx.int8": DotInstruction(4, _BYTES, run=TILE_ROWS, least=8),
-    "amx.bf16": DotInstruction(2, {(BF16, BF16): (BF16, BF16)}, (F32,), run=TILE_ROWS, least=8),
+    "amx.int8": DotInstruction(4, _BYTES, run=TILE_ROWS),
+    "amx.bf16": DotInstruction(2, {(BF16, BF16): (BF16, BF16)}, (F32,), run=TILE_ROWS),
     "vpdpbusd": DotInstruction(4, {(UI8, SI8): (UI8, SI8), (SI8, UI8): (SI8, UI8), (SI8, SI8): (UI8, SI8)}),
     "vpmaddwd": DotInstruction(2, _IN_16_BITS),
     "neon.dot": DotInstruction(4, _SAME_SIGN),
