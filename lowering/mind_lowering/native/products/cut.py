@@ -118,7 +118,8 @@ def _in_tiles(host: TargetInfo, lhs: View, rhs: View, words: Words, *, kept: boo
     (rows, depth), columns, width = by_words(lhs, words, -1).shape[-2:], rhs.shape[-1], TILE_ROWS
     tall, vectors = min(rows, 2 * width), min(-(-columns // width), 2 if rows > width else 4)
     tiles, panels = -(-rows // tall), -(-columns // (vectors * width))
-    block = _block(depth, 2 * host.l1_bytes // (vectors * LINE))
+    # Sums of a block cost more than a panel that comes from the second cache.
+    block = _block(depth, host.l2_bytes // 8 // (vectors * LINE))
     by_rows = rows > MANY_ROWS or (tiles > 1 and (panels == 1 or limited))
     together = tiles
     if by_rows:
