@@ -24,10 +24,15 @@ CHECKS_VARIABLE = "MIND_NATIVE_CHECKS"
 _PR_SVE_GET_VL = 51
 """Of `prctl`: the length of vectors in the low 16 bits, flags above (linux/prctl.h)."""
 
+_SYS_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA = 158, 0x1023, 18
+"""The number of a system call, an operation of it, and the state that it asks for (asm/prctl.h)."""
+
 
 _AVX2 = frozenset({"avx2", "fma", "f16c", "bmi1", "bmi2"})
 _AVX512 = _AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}
+_AMX = frozenset({"avx512_vnni", "avx512_bf16", "avx512vbmi", "amx_tile", "amx_int8", "amx_bf16"})
 _NEEDS: Mapping[str, frozenset[str]] = {
+    "avx512amx": _AVX512 | _AMX,
     "avx512vnni": _AVX512 | {"avx512_vnni"},
     "avx512": _AVX512,
     "avx2vnni": _AVX2 | {"avx_vnni"},
@@ -55,7 +60,7 @@ def runnable() -> Sequence[str]:
         sve, dot = _sve_bytes() == TARGETS["sve256"].vector_bytes, "asimddp" in _flags()
         return [isa for isa, is_here in (("sve256", sve), ("neondot", dot), ("neon", True)) if is_here]
     flags = _flags()
-    return [isa for isa, needs in _NEEDS.items() if needs <= flags]
+    return [isa for isa, needs in _NEEDS.items() if needs <= flags and ("amx_tile" not in needs or _has_tile_data())]
 
 
 @lru_cache(maxsize=1)
@@ -76,6 +81,22 @@ def _sve_bytes() -> int:
     except (AttributeError, OSError):
         return 0
     return answer & 0xFFFF if answer > 0 else 0
+
+
+@lru_cache(maxsize=1)
+def _has_tile_data() -> bool:
+    """
+    Ask Linux for the tile registers of AMX; return whether this process may use them.
+
+    A process gets their state only on request, once for all of its threads (Documentation/arch/x86/xstate.rst).
+    """
+    if "amx_tile" not in _flags():
+        return False
+    try:
+        arguments = map(ctypes.c_long, (_SYS_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA))
+        return int(ctypes.CDLL(None).syscall(*arguments)) == 0
+    except (AttributeError, OSError):
+        return False
 
 
 def _flags() -> frozenset[str]:

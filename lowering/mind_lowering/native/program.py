@@ -292,7 +292,7 @@ class LowerToNativePass(StagedPass):
     Optimise and fuse the functions of a module for the native target: Core IR is converted, calls are inlined.
 
     Each `ptir.fusion`, and each op outside of one, is then a kernel. Kernels are for an `isa`, by default that of this machine:
-    `avx512vnni`, `avx512`, `avx2vnni`, `avx2`, `baseline`, `sve256`, `neondot` or `neon`. `launches=true` lowers
+    `avx512amx`, `avx512vnni`, `avx512`, `avx2vnni`, `avx2`, `baseline`, `sve256`, `neondot` or `neon`. `launches=true` lowers
     functions to the `launch` dialect: kernels and calls on assigned memory; E8001 for a dimension without a size.
     """
 
@@ -324,8 +324,9 @@ class NativeTarget(Target):
     """
     Print LLVM IR for an instruction set.
 
-    `isa` is `avx512vnni`, `avx512`, `avx2vnni`, `avx2`, `baseline`, `sve256`, `neondot` or `neon`; by default that of this
-    machine. With `timed=true` the entry reads a clock around each kernel, as the code that `mind-run --profile` runs does.
+    `isa` is `avx512amx`, `avx512vnni`, `avx512`, `avx2vnni`, `avx2`, `baseline`, `sve256`, `neondot` or `neon`; by default that
+    of this machine. With `timed=true` the entry reads a clock around each kernel, as the code that `mind-run --profile` runs
+    does.
     """
 
     name = "mind-native"

@@ -35,7 +35,7 @@ class TargetInfo:
     l1_bytes: int = 32 << 10
     l2_bytes: int = 1 << 20
     dots: tuple[str, ...] = ()
-    """Its dot products of narrow integers, the best first: rows of `products/words.py`."""
+    """Its dot products of narrow numbers, the best first: rows of `products/words.py`."""
     sve: bool = False
     """True if vectors are those of SVE on a machine whose vectors have exactly `vector_bytes` bytes."""
     checked: bool = False
@@ -53,7 +53,7 @@ class TargetInfo:
     @property
     def has_avx512(self) -> bool:
         """Return whether there are the permutations and the exponents of AVX-512."""
-        return self.isa in ("avx512", "avx512vnni")
+        return self.isa in ("avx512", "avx512vnni", "avx512amx")
 
     @property
     def has_float_extremes(self) -> bool:
@@ -79,7 +79,9 @@ class TargetInfo:
 
 _LINUX = "unknown-linux-gnu"
 _VNNI, _PAIRS = ("vpdpbusd", "vpmaddwd"), ("vpmaddwd",)
+_AMX = ("amx.int8", "amx.bf16", *_VNNI)
 TARGETS: Mapping[str, TargetInfo] = {
+    "avx512amx": TargetInfo("avx512amx", f"x86_64-{_LINUX}", "sapphirerapids", 64, 32, True, True, dots=_AMX),
     "avx512vnni": TargetInfo("avx512vnni", f"x86_64-{_LINUX}", "cascadelake", 64, 32, True, True, dots=_VNNI),
     "avx512": TargetInfo("avx512", f"x86_64-{_LINUX}", "x86-64-v4", 64, 32, True, True, dots=_PAIRS),
     "avx2vnni": TargetInfo("avx2vnni", f"x86_64-{_LINUX}", "alderlake", 32, 16, True, True, dots=_VNNI),

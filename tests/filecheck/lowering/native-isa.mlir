@@ -5,6 +5,7 @@
 // RUN: mind-opt %s -t 'native{isa=baseline}' | filecheck %s --check-prefix=BASELINE
 // RUN: mind-opt %s -t 'native{isa=sve256}' | filecheck %s --check-prefix=SVE
 // RUN: mind-opt %s -t 'native{isa=avx512vnni}' | filecheck %s --check-prefix=VNNI
+// RUN: mind-opt %s -t 'native{isa=avx512amx}' | filecheck %s --check-prefix=AMX
 // RUN: mind-opt %s -t 'native{isa=neon}' | filecheck %s --check-prefix=NEON
 // RUN: not mind-opt %s --lower-to-native=isa=avx3 2>&1 | filecheck %s --check-prefix=UNKNOWN
 
@@ -45,6 +46,11 @@ module attributes {ptir.spec_version = "ptir.v0.4"} {
 // VNNI:           @product on avx512vnni
 // VNNI:           13x64 by 64x40 read in si8 by vpdpbusd in si32
 // VNNI:           call <16 x i32> @llvm.x86.avx512.vpdpbusd.512(
+// AMX:            @product on avx512amx
+// AMX:            13x64 by 64x40 read in si8 by amx.int8 in si32: tiles 13 by 48, depth 16, rhs packed
+// AMX:            call void @llvm.x86.ldtilecfg(
+// AMX:            call void @llvm.x86.tilerelease()
+// AMX:            call void @llvm.x86.tdpbssd(i8 0, i8 4, i8 5)
 // AVX2:           13x64 by 64x40 read in si8 by vpmaddwd in si32
 // AVX2:           call <8 x i32> @llvm.x86.avx2.pmadd.wd(
 // NEON:           13x64 by 64x40 read in si8 in si32
@@ -55,5 +61,5 @@ module attributes {ptir.spec_version = "ptir.v0.4"} {
     func.return %p : tensor<13x40xsi32>
   }
 
-// UNKNOWN: error[E7001]: isa='avx3', expected one of ['avx2', 'avx2vnni', 'avx512', 'avx512vnni', 'baseline', 'neon', 'neondot', 'sve256']
+// UNKNOWN: error[E7001]: isa='avx3', expected one of ['avx2', 'avx2vnni', 'avx512', 'avx512amx', 'avx512vnni', 'baseline', 'neon', 'neondot', 'sve256']
 }

@@ -142,6 +142,9 @@ def test_the_instruction_is_chosen_by_machine_and_dtypes() -> None:
         assert found(isa, UI8, SI8, SI32, 8) == found(isa, SI8, UI8, SI32, 8) == "vpdpbusd"
         assert found(isa, UI8, UI8, SI32, 8) == found(isa, SI8, SI16, UI32, 8) == "vpmaddwd"
         assert found(isa, SI8, SI8, SI32, 6) == "vpmaddwd", "six factors are no quads"
+    for left in (SI8, UI8):
+        assert found("avx512amx", left, SI8, SI32, 64) == found("avx512amx", left, UI8, UI32, 67) == "amx.int8"
+    assert found("avx512amx", SI8, SI8, SI32, 60) == "vpdpbusd+128", "too few words for tiles"
     for isa in ("avx512", "avx2", "baseline"):
         assert found(isa, SI8, SI8, SI32, 8) == found(isa, UI8, SI8, SI32, 8) == "vpmaddwd"
     for isa, name in (("neondot", "neon.dot"), ("sve256", "sve.dot")):
@@ -172,7 +175,7 @@ def test_odd_depths(host: TargetInfo) -> None:
     for depth in (1, 3, 6, 7, 130):
         a, b = filled(SI8, (13, depth), False), filled(SI8, (depth, 37), False)
         words = check(host, a, b, (SI8, SI8))
-        assert words is None or depth % words.factors == 0
+        assert words is None or words.in_tiles or depth % words.factors == 0
 
 
 # Machine code
@@ -184,6 +187,7 @@ def assembly(host: TargetInfo, pair: Pair, rows: int = 64) -> str:
 
 
 INSTRUCTIONS = {
+    "avx512amx": (r"tdpbssd\s.*%tmm", r"tdpbuud\s.*%tmm"),
     "avx512vnni": (r"vpdpbusd\s.*%zmm", r"vpdpwssd\s.*%zmm"),
     "avx512": (r"vpmaddwd\s.*%zmm",) * 2,
     "avx2vnni": (r"vpdpbusd\s.*%ymm", r"vpdpwssd\s.*%ymm"),

@@ -11,7 +11,7 @@ from mind_dialect.ptir.types import Kind, PtirDType
 
 from ..target_info import LINE, WAYS, TargetInfo
 from ..views import View
-from .words import Words, by_words, words_of
+from .words import TILE_ROWS, Words, by_words, words_of
 
 WIDE_PANELS = (8, 6, 4, 3, 2)
 """Numbers of vectors of columns that a panel may have."""
@@ -23,6 +23,8 @@ MOST_BANDS, LEAST_BAND, BAND_BYTES = 32, 48, 128 << 10
 """Most bands of rows, and the least rows and bytes of each: no time is lost where one begins."""
 LIMITED_TILES = (1, 2)
 """Tiles in a block of rows where a size limits these, about."""
+_WORD = 4
+"""Bytes of a word of narrow numbers."""
 STRETCH = 512
 """So many bytes are read at one place before the next when an operand is copied: single lines come slowly."""
 
@@ -55,7 +57,7 @@ class ProductCut:
     kept: bool = False
     """True if the right operand is packed as a whole even where a unit of work could pack what it needs."""
     words: Words | None = None
-    """If not None, both operands are packed in words of narrow integers; the contracted axis counts words."""
+    """If not None, both operands are packed in words of narrow numbers; the contracted axis counts words."""
 
     @property
     def columns(self) -> int:
@@ -91,6 +93,8 @@ def choose(
     if steps := _stream(host, width, lhs, rhs, total, decoded=decoded):
         return ProductCut(width, rows, 1, depth, False, 1, False, False, stream=steps, bands=_bands(rhs))
     words = None if decoded else words_of(host, lhs, rhs, total)
+    if words is not None and words.in_tiles:
+        return _in_tiles(host, lhs, rhs, words, kept=kept, limited=limited)
     depth = by_words(lhs, words, -1).shape[-1]
     tall, vectors = tile_of(host, total, rows, -(-columns // width), words)
     tiles, panels = -(-rows // tall), -(-columns // (vectors * width))
@@ -107,6 +111,30 @@ def choose(
     group = max(1, min(STRETCH // (vectors * width * total.size), panels // 8)) if copy_rhs else 1
     kept = kept and copy_rhs and not by_rows
     return ProductCut(width, tall, vectors, block, by_rows, together, copy_lhs, copy_rhs, group, kept=kept, words=words)
+
+
+def _in_tiles(host: TargetInfo, lhs: View, rhs: View, words: Words, *, kept: bool, limited: bool) -> ProductCut:
+    """Return a cut for tile registers: four of them hold sums, of two by two tiles, or of one by four where rows are few."""
+    (rows, depth), columns, width = by_words(lhs, words, -1).shape[-2:], rhs.shape[-1], TILE_ROWS
+    tall, vectors = min(rows, 2 * width), min(-(-columns // width), 2 if rows > width else 4)
+    tiles, panels = -(-rows // tall), -(-columns // (vectors * width))
+    # Sums of a block cost more than a panel that comes from the second cache.
+    block = _block(depth, host.l2_bytes // 8 // (vectors * LINE))
+    by_rows = rows > MANY_ROWS or (tiles > 1 and (panels == 1 or limited))
+    together = tiles
+    if by_rows:
+        most = max(1, host.l2_bytes // 2 // (block * _WORD * tall))
+        together = in_unit(tiles, LIMITED_TILES if limited else (2, 4), most)
+    group = max(1, min(STRETCH // (vectors * LINE), panels // 8))
+    kept = kept and not by_rows
+    copied = not _is_read_in_place(lhs, words)
+    return ProductCut(width, tall, vectors, block, by_rows, together, copied, True, group, kept=kept, words=words)
+
+
+def _is_read_in_place(lhs: View, words: Words) -> bool:
+    """Return whether tiles read rows where they lie: then these are whole tiles, and words of consecutive elements."""
+    rows, depth = lhs.shape[-2:]
+    return lhs.strides[-1] == 1 and depth % (words.run * words.factors) == 0 and (rows < TILE_ROWS or rows % TILE_ROWS == 0)
 
 
 def _is_rhs_copied(host: TargetInfo, rhs: View, total: PtirDType, tiles: int, *, decoded: bool, kept: bool) -> bool:

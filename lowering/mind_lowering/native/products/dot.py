@@ -16,8 +16,9 @@ from ..ir import Function, LlvmModule
 from ..kernel_text import index_of, multiply_add, prefetch, unflattened
 from ..lanes import Lanes, ones, register, stored
 from ..target_info import LINE, TargetInfo
-from .arguments import addresses_of, corner_of, finish_of
+from .arguments import addresses_of, finish_of
 from .product import EmittedProduct
+from .weights import corner_of
 
 UNIT_BYTES = 1 << 18
 """Bytes that a unit of work reads, about."""

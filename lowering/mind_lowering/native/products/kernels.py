@@ -26,6 +26,8 @@ from .words import Words, words_of
 _COPIES = ("panels", "rows")
 
 
+_TILED = 4.0
+"""Vectors of words that tiles multiply in the time of one, about."""
 _FAR = 16.0
 """Bytes that one core brings from memory in a nanosecond: of a large matrix that a few rows are multiplied with, once."""
 
@@ -201,6 +203,8 @@ def _layout(step: ProductStep) -> Hashable:
 
 def _cost(host: TargetInfo, product: Product) -> float:
     """About how many nanoseconds a matrix product takes on one thread."""
-    steps = prod(product.batch) * product.rows * product.columns * product.depth
+    steps = 1.0 * prod(product.batch) * product.rows * product.columns * product.depth
     read = costs.traffic((product.lhs, product.rhs, product.out))
+    if product.cut.words is not None and product.cut.words.in_tiles:
+        steps /= _TILED
     return max(steps / host.lanes(product.total.size) / costs.VECTORS, read / (_FAR if product.cut.stream else costs.BYTES))

@@ -14,10 +14,12 @@ from ..ir import Function
 from ..kernel_text import index_of, poll, unflattened
 from ..lanes import register, stored
 from ..target_info import TargetInfo
-from .arguments import addresses_of, corner_of
+from .arguments import addresses_of
+from .matrix_tiles import configured, emit_matrix_tile, load_configuration, release
 from .pack import by_group, by_panel, copy_panels, copy_rows
 from .product import EmittedProduct, copied_batches, copied_size, copied_strides, panel_size, whole_panel_size
 from .tile import ProductTile, TileOperand, emit_tile
+from .weights import corner_of
 
 LONG = 1 << 24
 """So many steps of a vector in one unit of work are some milliseconds."""
@@ -34,6 +36,9 @@ class _ProductLoops:
         self.full, self.rest = divmod(product.rows, self.cut.rows)
         self.bases = addresses_of(f, product, "lhs", "rhs", "lhs_copy", "rhs_copy")
         self.known: dict[ProductTile, str] = {}
+        self.in_tiles = self.cut.words is not None and self.cut.words.in_tiles
+        self.configuration = ""
+        """The address of that of tiles."""
 
     def emit(self) -> int:
         """The loop over units of work; how many there are."""
@@ -44,19 +49,24 @@ class _ProductLoops:
             "lhs": self._of_unit("lhs_copy", copied_size(product)) if cut.copy_lhs and cut.by_rows else "",
             "rhs": self._of_unit("rhs_copy", panel_size(product)) if cut.copy_rhs and not cut.whole_rhs else "",
         }
+        if self.in_tiles:
+            self.configuration = configured(f, product)
+            load_configuration(f, self.configuration)
         for u in f.each("%begin", "%end", hint="unit"):
             flat = u if each == 1 else f.op(f"udiv i64 {u}, {each}", "batch")
             *batch, v = unflattened(f, u, extents) if prod(extents) > 1 else ["0"] * len(extents)
             if not product.batch:
                 flat = "0"
             (self.rows if cut.by_rows else self.columns)(flat, batch, v)
+        if self.in_tiles:
+            release(f)
         return prod(extents)
 
     def _of_unit(self, name: str, size: int) -> str:
         """Memory for what a unit of work copies for itself."""
         if name not in self.bases:
-            return self.f.op(f"alloca [{size} x {register(self.product.total)}], align 64", name)
-        return self.f.address(register(self.product.total), self.bases[name], self.f.mul("%begin", size))
+            return self.f.op(f"alloca [{size} x {register(self.product.packed)}], align 64", name)
+        return self.f.address(register(self.product.packed), self.bases[name], self.f.mul("%begin", size))
 
     @property
     def is_long(self) -> bool:
@@ -73,8 +83,17 @@ class _ProductLoops:
             return
         for k in self.f.each("0", str(depth), self.cut.depth, hint="k"):
             if self.is_long:
-                poll(self.f)
+                self.look_for_signals()
             body(k, self.f.least(self.f.op(f"sub nsw i64 {depth}, {k}", "left"), str(self.cut.depth)))
+
+    def look_for_signals(self) -> None:
+        """Poll, with no tile in use: where a signal ends the call, the kernel is left."""
+        if not self.in_tiles:
+            poll(self.f)
+            return
+        release(self.f)
+        poll(self.f)
+        load_configuration(self.f, self.configuration)
 
     def rows(self, flat: str, batch: list[str], v: str) -> None:
         """A block of rows, all columns."""
@@ -88,8 +107,8 @@ class _ProductLoops:
             a, source = self.lhs(batch, row, k)
             if cut.copy_lhs:
                 count = f.least(f.op(f"sub nsw i64 {product.rows}, {row}", "left"), str(cut.rows * cut.tiles))
-                copy_rows(f, self.host, product, a, self.mine["lhs"], count, depth)
-                a, source = self.mine["lhs"], TileOperand(product.total, *copied_strides(product))
+                copy_rows(f, self.host, product, (a, self.mine["lhs"]), count, (k, depth))
+                a, source = self.mine["lhs"], TileOperand(product.packed, *copied_strides(product))
 
             def panel(p: str) -> None:
                 b, right = self.rhs(batch, p, k)
@@ -118,9 +137,9 @@ class _ProductLoops:
                 elif cut.copy_rhs:
                     at = corner_of(f, product, batch, k, f.mul(first, cut.columns))
                     apart = product.heads + cut.depth
-                    first_step = f.address(register(product.total), self.mine["rhs"], str(product.heads * cut.columns))
+                    first_step = f.address(register(product.packed), self.mine["rhs"], str(product.heads * cut.columns))
                     copy_panels(f, self.host, product, at, b, first_step, columns, depth, apart)
-                    b, right = first_step, TileOperand(product.total, 1, cut.columns)
+                    b, right = first_step, TileOperand(product.packed, 1, cut.columns)
                     across = cut.columns * apart
 
                 def panel(p: str, width: int) -> None:
@@ -146,7 +165,7 @@ class _ProductLoops:
             index = f.add(f.mul(row, across), f.mul(k, step))
             for i, copies in zip(batch, copied_batches(view), strict=True):
                 index = f.add(index, f.mul(i, copies * copied_size(product)))
-            return f.address(register(product.total), self.bases["lhs_copy"], index), TileOperand(product.total, across, step)
+            return f.address(register(product.packed), self.bases["lhs_copy"], index), TileOperand(product.packed, across, step)
         address = f.address(stored(view.dtype), self.bases["lhs"], index_of(f, view, [*batch, row, k]))
         return address, TileOperand(view.dtype, view.strides[-2], view.strides[-1])
 
@@ -158,7 +177,7 @@ class _ProductLoops:
             index = f.add(f.mul(panel, size), f.mul(f.add(k, str(product.heads)), wide))
             for i, copies in zip(batch, copied_batches(view), strict=True):
                 index = f.add(index, f.mul(i, copies * product.panels * size))
-            return f.address(register(product.total), self.bases["rhs_copy"], index), TileOperand(product.total, 1, wide)
+            return f.address(register(product.packed), self.bases["rhs_copy"], index), TileOperand(product.packed, 1, wide)
         address = f.address(stored(view.dtype), self.bases["rhs"], index_of(f, view, [*batch, k, f.mul(panel, wide)]))
         return address, TileOperand(view.dtype, view.strides[-1], view.strides[-2])
 
@@ -202,5 +221,6 @@ class _ProductLoops:
         streamed = once or (self.cut.whole_rhs and panels > self.host.l2_bytes)
         tile = ProductTile(rows, columns, left, right, self.cut.copy_rhs, depth, streamed)
         if tile not in self.known:
-            self.known[tile] = emit_tile(self.f.module, self.host, self.product, tile)
+            emit = emit_matrix_tile if self.in_tiles else emit_tile
+            self.known[tile] = emit(self.f.module, self.host, self.product, tile)
         return self.known[tile]

@@ -17,9 +17,11 @@ from ..kernel_text import argument, divided, index_of, unflattened
 from ..lanes import Lanes, ones, register, stored
 from ..target_info import TargetInfo
 from ..transposes import copy_squares, transposed
+from .pack_words import pack_left, pack_right
 from .product import EmittedProduct, copied_size, copied_strides, distinct_axes, whole_panel_size
 from .weights import Corner, corner
 from .word_code import column_offsets, load_words
+from .words import TILE_ROWS
 
 LINES = 1 << 13
 """So many elements of the left operand, about, are copied in one unit of work."""
@@ -37,7 +39,7 @@ def emit_panels(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
         from_ = f.address(stored(view.dtype), source, start)
         matrix = f.op(f"udiv i64 {u}, {product.groups}", "matrix") if prod(extents) > 1 else "0"
         panel = f.add(f.mul(matrix, product.panels), f.mul(group, cut.group))
-        to = f.address(register(product.total), target, f.add(f.mul(panel, size), str(product.heads * cut.columns)))
+        to = f.address(register(product.packed), target, f.add(f.mul(panel, size), str(product.heads * cut.columns)))
         at = corner(f, product, 2, batch, "0", f.mul(group, cut.group * cut.columns))
 
         def copy(columns: int) -> None:
@@ -86,6 +88,9 @@ def copy_panels(
 
     Panels are `apart` steps long. What the offset of the left operand adds to the sums of their columns is stored before them.
     """
+    if product.cut.words is not None and product.cut.words.in_tiles:
+        pack_right(f, host, product, (source, target), columns, (at.step, depth), apart)
+        return
     _copy_panels(f, host, product, at, (source, target), columns, depth, apart)
     if product.heads:
         _copy_offsets(f, host, product, target, columns, depth, apart)
@@ -212,6 +217,8 @@ def emit_rows(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
     by_row = to_step == 1
     count, length = (product.rows, product.depth) if by_row else (product.depth, product.rows)
     run = max(1, LINES // length)
+    if product.cut.words is not None and product.cut.words.in_tiles:
+        run = -(-run // TILE_ROWS) * TILE_ROWS
     pieces = -(-count // run)
     for u in f.each("%begin", "%end", hint="lines"):
         *batch, piece = unflattened(f, u, [*extents, pieces])
@@ -222,12 +229,19 @@ def emit_rows(f: Function, host: TargetInfo, product: EmittedProduct) -> int:
         matrix = f.op(f"udiv i64 {u}, {pieces}", "matrix") if pieces > 1 else u
         place = f.add(f.mul(matrix, size), f.mul(first, to_row if by_row else to_step))
         rows, depth = (some, str(length)) if by_row else (str(length), some)
-        copy_rows(f, host, product, from_, f.address(register(product.total), target, place), rows, depth)
+        to = f.address(register(product.packed), target, place)
+        copy_rows(f, host, product, (from_, to), rows, ("0" if by_row else first, depth))
     return prod(extents) * pieces
 
 
-def copy_rows(f: Function, host: TargetInfo, product: EmittedProduct, source: str, target: str, rows: str, depth: str) -> None:
-    """Copy a block of the left operand."""
+def copy_rows(
+    f: Function, host: TargetInfo, product: EmittedProduct, ends: tuple[str, str], rows: str, block: tuple[str, str]
+) -> None:
+    """Copy some rows of the left operand; `ends` are the addresses of the first, `block` the first step and how many."""
+    if product.cut.words is not None and product.cut.words.in_tiles:
+        pack_left(f, host, product, ends, rows, block)
+        return
+    (source, target), (_, depth) = ends, block
     view, width, words = product.left, product.cut.width, product.cut.words
     to_row, to_step = copied_strides(product)
     outer, inner = (rows, depth) if to_step == 1 else (depth, rows)

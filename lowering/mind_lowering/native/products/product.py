@@ -25,7 +25,7 @@ from ..target_info import TargetInfo
 from ..views import Buffer, View, form
 from .chain import BeginDecode, BeginFinish, Epilogue, Prologue, stored_in
 from .cut import ProductCut, band_of, better_swapped, choose, flipped
-from .words import by_words
+from .words import TILE_ROWS, by_words
 
 STACK = 256 << 10
 """Bytes of a copy on the stack, at most."""
@@ -99,6 +99,11 @@ class Product:
     def right(self) -> View:
         """Return the right operand by steps of the contracted axis."""
         return by_words(self.rhs, self.cut.words, -2)
+
+    @property
+    def packed(self) -> PtirDType:
+        """The dtype of packed operands: that of sums, or of words of it."""
+        return SI32 if self.cut.words is not None and self.total is F32 else self.total
 
     @property
     def heads(self) -> int:
@@ -208,8 +213,8 @@ def _allocate(product: Product, scratch: Scratch) -> None:
     """Reserve the memory of packed operands, where it is not on the stack, and of partial sums."""
     cut, total, batches = product.cut, product.total, prod(product.batch)
 
-    def reserve(what: str, count: int) -> View:
-        return View(scratch(total, count, f"{product.name}.{what}"), total, (count,), (1,))
+    def reserve(what: str, count: int, dtype: PtirDType = product.packed) -> View:
+        return View(scratch(dtype, count, f"{product.name}.{what}"), dtype, (count,), (1,))
 
     if cut.whole_rhs:
         product.rhs_copy = reserve("rhs", _matrix_count(product.rhs) * product.panels * whole_panel_size(product))
@@ -221,13 +226,13 @@ def _allocate(product: Product, scratch: Scratch) -> None:
         product.lhs_copy = reserve("lhs", batches * product.row_blocks * copied_size(product))
     if cut.bands > 1:
         shape = (*product.batch, cut.bands, product.rows, product.columns)
-        product.partial = replace(reserve("partial", prod(shape)), shape=shape, strides=row_major(shape))
+        product.partial = replace(reserve("partial", prod(shape), total), shape=shape, strides=row_major(shape))
     elif product.blocks > 1 or cut.stream:
         product.partial = _partial_sums_view(product.epilogue, total, product.swapped)
         if product.partial is None:
             area = product.rows * product.columns
             strides = (*[area * n for n in _flat_strides(product.batch)], product.columns, 1)
-            product.partial = replace(reserve("partial", batches * area), shape=product.out.shape, strides=strides)
+            product.partial = replace(reserve("partial", batches * area, total), shape=product.out.shape, strides=strides)
 
 
 def _partial_sums_view(epilogue: Epilogue, total: PtirDType, swapped: bool) -> View | None:
@@ -287,7 +292,8 @@ def copied_strides(product: Product) -> tuple[int, int]:
     cut = product.cut
     rows = min(product.rows, cut.rows * cut.tiles) if cut.by_rows else product.rows
     depth = min(product.depth, cut.depth) if cut.by_rows else product.depth
-    if product.lhs.strides[-2] == 1 and product.lhs.strides[-1] != 1:
+    by_column = product.lhs.strides[-2] == 1 and product.lhs.strides[-1] != 1
+    if by_column and not (cut.words is not None and cut.words.in_tiles):
         return 1, -(-rows // cut.width) * cut.width + cut.width
     return -(-depth // cut.width) * cut.width + cut.width, 1
 
@@ -298,6 +304,8 @@ def copied_size(product: Product) -> int:
     row, step = copied_strides(product)
     rows = min(product.rows, cut.rows * cut.tiles) if cut.by_rows else product.rows
     depth = min(product.depth, cut.depth) if cut.by_rows else product.depth
+    if cut.words is not None and cut.words.in_tiles:
+        rows = -(-rows // TILE_ROWS) * TILE_ROWS
     return rows * row if step == 1 else depth * step
 
 

@@ -16,10 +16,11 @@ from ..ir import Function, LlvmModule
 from ..kernel_text import index_of, multiply_add, prefetch, unflattened
 from ..lanes import Lanes, register, stored
 from ..target_info import LINE, TargetInfo
-from .arguments import addresses_of, corner_of
+from .arguments import addresses_of
 from .pack import by_part
 from .product import EmittedProduct
 from .sums import VECTORS, Sums, vectors
+from .weights import corner_of
 
 RUNS, SHORTEST = 8, 192
 """Number of runs that columns are cut into where rows are not, and the least columns of each."""

@@ -57,20 +57,28 @@ PARAMETERS = (("ptr", "args"), ("ptr", "a"), ("ptr", "b"), ("i64", "batch"), ("i
 
 def emit_tile(module: LlvmModule, host: TargetInfo, product: EmittedProduct, tile: ProductTile) -> str:
     """Add a tile to a module; the name of its function."""
+    return emit_body(module, host, product, tile, ProductTileBody)
+
+
+def emit_body(
+    module: LlvmModule, host: TargetInfo, product: EmittedProduct, tile: ProductTile, kind: type[ProductTileBody]
+) -> str:
+    """Add a tile of a kind to a module; the name of its function."""
     blocks = product.blocks > 1
     parameters = [*PARAMETERS, ("i64", "depth"), ("i64", "at")] if blocks else list(PARAMETERS)
     f = module.function(module.unique(f"tile.{tile.rows}x{tile.columns}"), "void", parameters)
     f.notes.append(f"{product.name}: {tile.rows} by {tile.columns} results")
-    body = _ProductTileBody(f, host, product, tile)
+    body = kind(f, host, product, tile)
     if blocks and product.partial is not None:
         body.in_blocks()
     else:
-        body.finish(body.without_offsets(body.sums(str(tile.depth))))
-        f.ret()
+        body.whole()
     return f.name
 
 
-class _ProductTileBody:
+class ProductTileBody:
+    """Emits a tile whose sums are in vector registers."""
+
     def __init__(self, f: Function, host: TargetInfo, product: EmittedProduct, tile: ProductTile):
         self.f, self.host, self.product, self.tile = f, host, product, tile
         self.width, self.total = product.cut.width, product.total
@@ -157,6 +165,11 @@ class _ProductTileBody:
 
     # Results
 
+    def whole(self) -> None:
+        """The sums over all of the contracted axis, finished."""
+        self.finish(self.without_offsets(self.sums(str(self.tile.depth))))
+        self.f.ret()
+
     def in_blocks(self) -> None:
         """The sums of a block: kept if it is the first, added to those kept; finished if it is the last."""
         f = self.f
@@ -172,7 +185,8 @@ class _ProductTileBody:
         f.leave(f.op("icmp eq i64 %at, 0", "first"), begin)
         ends = f.op("add nsw i64 %at, %depth", "ends")
         last = f.op(f"icmp eq i64 {ends}, {self.product.depth}", "last")
-        added = [self._added(found, r, q) for r in range(self.tile.rows) for q in range(self.vectors)]
+        places = [(r, q) for r in range(self.tile.rows) for q in range(self.vectors)]
+        added = [self._added(r, q, value) for (r, q), value in zip(places, found, strict=True)]
 
         def end() -> str:
             self.finish(added)
@@ -187,27 +201,27 @@ class _ProductTileBody:
             for q, mask in enumerate(self.masks):
                 action(r, q, mask, found[r * self.vectors + q])
 
-    def _place(self, r: int, q: int) -> str:
+    def _place(self, r: int | str, q: int) -> str:
         product = self.product
         assert product.partial is not None, "planned"
         assert self.partial is not None, "planned"
         at = [*unflattened(self.f, "%batch", product.batch), *self._at(r, q)]
         return self.f.address(register(self.total), self.partial, index_of(self.f, product.partial, at))
 
-    def _at(self, r: int, q: int) -> list[str]:
+    def _at(self, r: int | str, q: int) -> list[str]:
         return [self.f.add("%row", str(r)), self.f.add("%column", str(q * self.width))]
 
-    def _keep(self, r: int, q: int, mask: str | None, value: str) -> None:
+    def _keep(self, r: int | str, q: int, mask: str | None, value: str) -> None:
         self.lanes(mask).store(self.total, value, self._place(r, q), "0", 1)
 
-    def _added(self, found: Sequence[str], r: int, q: int) -> str:
+    def _added(self, r: int | str, q: int, value: str) -> str:
         lanes = self.lanes(self.masks[q])
         before = lanes.load(self.total, self._place(r, q), "0", 1)
         code = "fadd" if self.total.kind is Kind.FLOAT else "add"
-        return lanes.binary(code, register(self.total), before, found[r * self.vectors + q])
+        return lanes.binary(code, register(self.total), before, value)
 
-    def finish(self, found: Sequence[str]) -> None:
-        """Hand all results to the epilogue; if that is long, from memory in a loop over rows."""
+    def begin_finishing(self) -> Callable[[str, int, str | None, str], None]:
+        """Begin the epilogue; what hands it a vector of results, by its row, its number and its mask."""
         f, product = self.f, self.product
         batch = unflattened(f, "%batch", product.batch)
         hand = finish_of(f, product)
@@ -219,6 +233,12 @@ class _ProductTileBody:
                 at, along = at[::-1], len(batch)
             hand(self.lanes(mask), [*batch, *at], along, value)
 
+        return one
+
+    def finish(self, found: Sequence[str]) -> None:
+        """Hand all results to the epilogue; if that is long, from memory in a loop over rows."""
+        f, product = self.f, self.product
+        one = self.begin_finishing()
         if not product.epilogue.heavy or self.tile.rows == 1:
             for r in range(self.tile.rows):
                 row = f.add("%row", str(r))
@@ -230,9 +250,18 @@ class _ProductTileBody:
         for i, value in enumerate(found):
             f.do(f"store {lanes.of(type)} {value}, ptr {f.address(type, room, str(i * self.width))}, align 64")
 
+        self.finish_from(room, one)
+
+    def finish_from(self, room: str, one: Callable[[str, int, str | None, str], None]) -> None:
+        """Hand results to the epilogue from memory, in a loop over rows."""
+        f = self.f
         for r in f.each("0", str(self.tile.rows), hint="r"):
             row = f.add("%row", r)
             for q, mask in enumerate(self.masks):
-                index = f.add(f.mul(r, self.vectors * self.width), str(q * self.width))
-                value = lanes.op(f"load {lanes.of(type)}, ptr {f.address(type, room, index)}, align 8")
-                one(row, q, mask, value)
+                one(row, q, mask, self.result(room, r, q))
+
+    def result(self, room: str, r: str, q: int) -> str:
+        """Return a vector of the results of a row that are in memory."""
+        f, type, lanes = self.f, register(self.total), self.lanes()
+        index = f.add(f.mul(r, self.vectors * self.width), str(q * self.width))
+        return lanes.op(f"load {lanes.of(type)}, ptr {f.address(type, room, index)}, align 8")

@@ -18,7 +18,7 @@ from ..kernel_text import argument
 from ..lanes import Lanes
 from ..views import View
 from .chain import Decode
-from .product import EmittedProduct
+from .product import EmittedProduct, arguments
 from .word_code import load_words
 from .words import Words
 
@@ -64,6 +64,13 @@ class Corner:
 def corner(f: Function, product: EmittedProduct, first: int, batch: Sequence[str], step: str = "0", column: str = "0") -> Corner:
     """The beginning of a part of the right operand; its prologue's addresses are the arguments from `first` on."""
     if product.decode is None or product.prologue is None:
-        return Corner(product.rhs, words=product.cut.words)
+        return Corner(product.rhs, step=step, words=product.cut.words)
     addresses = [argument(f, first + i, f"w{i}") for i in range(len(product.prologue.reads))]
     return Corner(product.rhs, product.decode(f, addresses), batch, step, column)
+
+
+def corner_of(f: Function, product: EmittedProduct, batch: Sequence[str], step: str = "0", column: str = "0") -> Corner:
+    """Return the corner of the right operand that is read by a function of the part that multiplies."""
+    names = list(arguments(product))
+    first = names.index("w0") if "w0" in names else 0
+    return corner(f, product, first, batch, step, column)
