@@ -20,6 +20,7 @@ from mind_dialect.shapes import broadcast_axes
 from mind_dialect.types import read_type
 
 from .derivatives import core, ptir
+from .derivatives.ptir.indexing import sum_of_adjoints
 from .derivatives.rules import Rules, Value, no_rule
 from .derivatives.walks import ForwardRow, Whole, of
 from .ptir import construct
@@ -79,7 +80,7 @@ class PtirAlgebra:
         return construct.full(number, like)
 
     def add(self, a: SSAValue, b: SSAValue) -> Operation:
-        return construct.add(a, b)
+        return sum_of_adjoints(a, b)
 
     def fit(self, g: SSAValue, x: SSAValue) -> Value:
         """Give an adjoint the dimensions that are known of `x`; it may know more where only the run knows."""

@@ -15,9 +15,10 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import SI64, tensor_type
 from mind_dialect.ptir_shapes import axis
 
-from ...ptir.construct import Value, broadcast, compare, dims, make, scalar, spec, where
+from ...ptir.building import uniform
+from ...ptir.construct import Value, add, broadcast, compare, dims, make, scalar, spec, where
 from ..rules import Rules, linear
-from ..walks import ForwardRow, Row, Whole
+from ..walks import ForwardRow, Reverse, Row, Whole
 from .extreme_scatters import ExtremeScatter
 from .scatter_windows import gather_windows
 from .shared import applied, jointly, zeros
@@ -123,6 +124,16 @@ def sliced_x(op: ptir.DynamicSliceOp, g: SSAValue) -> Value:
     return make(ptir.DynamicUpdateSliceOp, zeros(op.x), g, op.start, sizes=op.values()["sizes"])
 
 
+def sum_of_adjoints(a: SSAValue, b: SSAValue) -> Operation:
+    """Return the sum of two adjoints: a window among zeros is added to the other in place."""
+    for x, part in ((a, b), (b, a)):
+        op = part.owner
+        if isinstance(op, ptir.DynamicUpdateSliceOp) and uniform(op.x) == 0:
+            old = make(ptir.DynamicSliceOp, x, op.start, type=op.update.type, sizes=op.values()["sizes"])
+            return make(ptir.DynamicUpdateSliceOp, x, add(old, op.update), op.start, sizes=op.values()["sizes"])
+    return add(a, b)
+
+
 def updated_x(op: ptir.DynamicUpdateSliceOp, g: SSAValue) -> Value:
     return applied(op, {0: g, 1: zeros(op.update)})
 
@@ -131,13 +142,21 @@ def update(op: ptir.DynamicUpdateSliceOp, g: SSAValue) -> Value:
     return make(ptir.DynamicSliceOp, g, op.start, type=op.update.type, sizes=op.values()["sizes"])
 
 
+def overwritten(sweep: Reverse, op: ptir.DynamicUpdateSliceOp, gs: Sequence[SSAValue | None]) -> Sequence[Value | None]:
+    """The adjoints of an update; that of its window is read first, so that the other may overwrite `g` in place."""
+    (g,) = gs
+    assert g is not None
+    window = sweep.append(update(op, g), op) if op.update in sweep.varied else None
+    return [updated_x(op, g), window, None]
+
+
 REVERSE: dict[type[Operation], Row] = {
     ptir.TakeOp: (take_x, None),
     ptir.GatherOp: (gather_x, None),
     ptir.ScatterAddOp: (lambda op, g: g, None, gather_windows),
     ptir.ScatterReduceOp: lambda op: SCATTERS[op.values()["kind"]],
     ptir.DynamicSliceOp: (sliced_x, None),
-    ptir.DynamicUpdateSliceOp: (updated_x, update, None),
+    ptir.DynamicUpdateSliceOp: Whole(overwritten, lambda flows, op: [0b011]),
 }
 FORWARD: dict[type[Operation], ForwardRow] = {
     ptir.TakeOp: linear(0),
