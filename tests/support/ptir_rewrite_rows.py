@@ -302,6 +302,20 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     Row(
+        "widening_truncate",
+        "%x: tensor<8xsi8>",
+        (
+            "%r = ptir.truncate %x dtype = si32 : tensor<8xsi8> -> tensor<8xsi32>",
+            "%x: tensor<8xui8> | %r = ptir.truncate %x dtype = si16 : tensor<8xui8> -> tensor<8xsi16>",
+            "%x: tensor<8xui32> | %r = ptir.truncate %x dtype = ui64 : tensor<8xui32> -> tensor<8xui64>",
+        ),
+        (
+            "%r = ptir.truncate %x dtype = ui32 : tensor<8xsi8> -> tensor<8xui32>",
+            "%x: tensor<8xui8> | %r = ptir.truncate %x dtype = si8 : tensor<8xui8> -> tensor<8xsi8>",
+            "%x: tensor<8xsi64> | %r = ptir.truncate %x dtype = si32 : tensor<8xsi64> -> tensor<8xsi32>",
+        ),
+    ),
+    Row(
         "idempotent",
         X,
         tuple(

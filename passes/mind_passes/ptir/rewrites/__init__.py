@@ -38,6 +38,7 @@ RULES: dict[type[ptir.PtirOp], tuple[Rule, ...]] = {
     ptir.MinimumOp: (elementwise.same_operands, elementwise.extreme_of_end),
     ptir.SelectOp: (elementwise.select_equal, elementwise.select_known, elementwise.select_not, elementwise.select_truths),
     ptir.CastOp: (casts.cast_same, casts.cast_of_cast),
+    ptir.TruncateOp: (casts.widening_truncate,),
     ptir.StopGradientOp: (elementwise.idempotent,),
     ptir.ReduceOp: (structural.reduction_of_one, structural.reduce_of_reduce),
     ptir.DotGeneralOp: (contraction.transpose_into_dot, contraction.broadcast_out_of_dot),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mind_dialect.elements import Integer
-from mind_dialect.ptir import CastOp
+from mind_dialect.ptir import CastOp, TruncateOp
 from mind_dialect.ptir.types import Kind, PtirDType, part_of
 
 from ..building import Found, in_place_of, spec_of, stands_for
@@ -81,3 +81,13 @@ def cast_of_cast(op: CastOp) -> Found:
     if not lossless(source, middle) or (source.kind is not Kind.COMPLEX) != (middle.kind is not Kind.COMPLEX):
         return None
     return in_place_of(op, CastOp, inner.x, dtype=target)
+
+
+def widening_truncate(op: TruncateOp) -> Found:
+    """
+    `truncate(x : S) to T = cast(x) to T`, where T has every number of S.
+
+    Nothing wraps then, and patterns of casts, such as those of bytes that are multiplied, hold for programs of doors that wrap.
+    """
+    source, target = spec_of(op.x).dtype, spec_of(op.result).dtype
+    return in_place_of(op, CastOp, op.x, dtype=target) if lossless(source, target) else None
