@@ -130,8 +130,10 @@ def test_it_is_off_by_default_and_marked_in_the_ir() -> None:
 
 
 def test_other_depths_stay_as_they_are() -> None:
-    (func,) = functions(program(qkv("bf16", "", 70, 70, 32, 32), attend))
-    assert "mind::attend_narrow" in CupyProgram(func, CupyKernels(FakeDevice()), (), 1 << 40, ON).cuda
+    for types, name in (("bf16", "attend_narrow"), ("f32", "attend")):
+        (func,) = functions(program(qkv(types, "", 70, 70, 32, 32), attend))
+        assert "mind.warp_group" not in str(prepared(func, ON))
+        assert f"mind::{name}<" in CupyProgram(func, CupyKernels(FakeDevice()), (), 1 << 40, ON).cuda
 
 
 def test_code_for_sm_90_has_the_features_of_that_machine() -> None:

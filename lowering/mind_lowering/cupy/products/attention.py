@@ -55,15 +55,6 @@ def is_attention(block: Block) -> bool:
     return products == 2 and any(isinstance(op, ReduceOp) for op in block.ops)
 
 
-def mark_warp_groups(module: ModuleOp) -> None:
-    """Mark the products of fusions that are attentions."""
-    for op in walk(module):
-        if isinstance(op, FusionOp) and is_attention(op.body.block):
-            for inner in op.body.block.ops:
-                if isinstance(inner, DotGeneralOp):
-                    inner.attributes[WARP_GROUP] = UnitAttr()
-
-
 @dataclass
 class _AttentionParts:
     """The parts of an attention."""
@@ -249,3 +240,24 @@ class AttentionSchedule(Schedule):
 
     def _hidden(self) -> str:
         return literal(self.wide, -float("inf") if self.bounds is None else self.bounds.hidden)
+
+
+def mark_warp_groups(module: ModuleOp) -> None:
+    """Mark the products of attentions that four warps can compute together."""
+    for op in walk(module):
+        if isinstance(op, FusionOp) and is_attention(op.body.block):
+            products = [inner for inner in op.body.block.ops if isinstance(inner, DotGeneralOp)]
+            for product in products:
+                product.attributes[WARP_GROUP] = UnitAttr()
+            if not _is_grouped(products[-1], op.body.block):
+                for product in products:
+                    del product.attributes[WARP_GROUP]
+
+
+def _is_grouped(last: DotGeneralOp, block: Block) -> bool:
+    """Return whether the products of an attention, which are marked, are computed by four warps together."""
+    try:
+        schedule = AttentionSchedule(last, block)
+    except Unsupported:
+        return False
+    return not schedule.few and schedule.tile[0] == "attend_warp_group"
