@@ -138,12 +138,35 @@ def interpolated(to: OnnxConverter, flat: SSAValue, axes: Sequence[ImageAxis], a
         [(axis.element(to.plus(floor, float(offset))), weight) for offset, weight in each]
         for axis, floor, each in zip(axes, floors, filters, strict=True)
     ]
+    sizes = [axis.size for axis in axes]
+    if mode == "cubic":
+        return _along(to, flat, taps, (), sizes)
     found: SSAValue | None = None
     for corner in itertools.product(*taps):
         weight = corner[0][1]
         for _, factor in corner[1:]:
             weight = to.times(weight, factor)
-        value = elements(to, flat, [element for element, _ in corner], [axis.size for axis in axes], weight)
+        value = elements(to, flat, [element for element, _ in corner], sizes, weight)
+        found = value if found is None else to.plus(found, value)
+    assert found is not None
+    return found
+
+
+def _along(
+    to: OnnxConverter,
+    flat: SSAValue,
+    taps: Sequence[Sequence[tuple[tuple[SSAValue, SSAValue], SSAValue]]],
+    at: tuple[tuple[SSAValue, SSAValue], ...],
+    sizes: Sequence[int],
+) -> SSAValue:
+    """The sum along one axis after the other: of rows of neighbours first, then of rows."""
+    if len(at) == len(taps):
+        return elements(to, flat, at, sizes, None)
+    found: SSAValue | None = None
+    for element, weight in taps[len(at)]:
+        value = _along(to, flat, taps, (*at, element), sizes)
+        batch, _, count = static(to.shape(value))
+        value = to.times(value, to.broadcast(to.reshape(weight, (batch, 1, count)), to.shape(value)))
         found = value if found is None else to.plus(found, value)
     assert found is not None
     return found
