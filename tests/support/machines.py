@@ -21,8 +21,9 @@ _TAKEN_FOR = host_module.detect()
 _HERE = host_module.runnable()
 RUNNABLE = _HERE[_HERE.index(_TAKEN_FOR.isa) :]
 """The instruction sets that this machine, or what the environment takes it for, executes, in the order of `TARGETS`."""
-_OPENBLAS = {"avx2": "Haswell", "baseline": "Nehalem"}
-_NUMPY_KEEPS = {"avx2": {"X86_V3", "AVX", "F16C", "FMA3", "AVX2"}, "baseline": set[str]()}
+_OPENBLAS = {"avx2vnni": "Haswell", "avx2": "Haswell", "baseline": "Nehalem"}
+_WITH_AVX2 = {"X86_V3", "AVX", "F16C", "FMA3", "AVX2"}
+_NUMPY_KEEPS = {"avx2vnni": _WITH_AVX2, "avx2": _WITH_AVX2, "baseline": set[str]()}
 
 
 def with_stated_caches() -> TargetInfo:

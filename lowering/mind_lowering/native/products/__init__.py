@@ -9,6 +9,7 @@ Matrix products in tiles that fit registers and caches.
     axes.py      `dot_general` of any rank as one          stream.py     few rows, bands of a large matrix
     sums.py      their sums, and those of all bands        fusion.py     a fusion that begins with a product
     epilogue.py  what is done on finished results          weights.py    what weights are read as
-    words.py     narrow integers in words of machine dot products          word_code.py  their instructions
+    words.py     narrow numbers in words of machine dot products           word_code.py  their instructions
+    matrix_tiles.py  tiles of words in registers of AMX    pack_words.py  operands copied for these
     blocked.py   weights in blocks of a scale              blocked_dot.py  few rows against these
 """
