@@ -107,7 +107,7 @@ _COMBINED: dict[str, Callable[[Any, Any, Any], Any]] = {
     "scatter-sub": lambda lax, old, new: lax.sub(old, new),
     "scatter-mul": lambda lax, old, new: lax.mul(old, new),
 }
-"""Functions that combine an element with its update, by scatter; those of extremes have other derivatives where both are equal."""
+"""Functions that combine an element with its update, by scatter; extremes have other derivatives where both are equal."""
 
 
 def _whole_windows(jax: Any, equation: Any, windows: _Windows) -> Callable[..., Any] | None:

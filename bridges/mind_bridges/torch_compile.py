@@ -23,7 +23,7 @@ from mind_runtime import Program, compile
 from mind_runtime.compilation import find_function
 from mind_translate.fx import DTYPE_NAMES, Exported
 
-from .torch_export import as_array, exported, read_program, require
+from .torch_export import exported, read_program, require, shared_array
 
 _OF_TORCH = {ours: theirs for theirs, ours in DTYPE_NAMES.items()}
 
@@ -58,6 +58,8 @@ class CompiledGraph:
             self.program, self.backward = self._parts()
         else:
             self.program = compile(found.module, "main", target)
+        self._results = _types(self.program)
+        self._adjoints = _types(self.backward) if self.moving else []
 
     def _parts(self) -> tuple[Program, Program]:
         """Return the program with residuals as further results, and that of the adjoints; E5001 for an op without one."""
@@ -71,30 +73,37 @@ class CompiledGraph:
 
     def run(self, arguments: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any]]:
         """The user's results, and the tensors that the backward part needs; what the graph writes to is written."""
-        torch = require()
         inputs = [*self._constants, *arguments]
         written = {i + len(self._constants) for i in self._written}
         before = {i: inputs[i].clone() if i in written else inputs[i] for i in self.saved if i < len(inputs)}
-        results = self._run(self.program, inputs)
-        with torch.no_grad():
-            for i, value in zip(self._written, results[self._users :], strict=False):
-                inputs[i + len(self._constants)].copy_(value)
+        results = _run(self.program, self._results, inputs)
+        if written:
+            with require().no_grad():
+                for i, value in zip(self._written, results[self._users :], strict=False):
+                    inputs[i + len(self._constants)].copy_(value)
         return tuple(results[: self._users]), [before[i] if i in before else results[i - len(inputs)] for i in self.saved]
 
     def pull(self, saved: Sequence[Any], cotangents: Sequence[Any], count: int) -> tuple[Any | None, ...]:
         """The adjoint of each of so many arguments, None for those that need none."""
-        adjoints = self._run(self.backward, [*saved, *(cotangents[i] for i in self.differentiable)])
+        adjoints = _run(self.backward, self._adjoints, [*saved, *(cotangents[i] for i in self.differentiable)])
         found: dict[int, Any] = dict(zip(self.moving, adjoints, strict=True))
         return tuple(found.get(i) for i in range(count))
 
-    def _run(self, program: Program, inputs: Sequence[Any]) -> list[Any]:
-        """Run on tensors; results are written to the memory of new ones."""
-        torch = require()
-        results = [torch.empty(spec.shape, dtype=getattr(torch, _OF_TORCH[spec.dtype.name])) for spec in program.outputs]
-        if results:
-            out = [as_array(x) for x in results]
-            program(*map(as_array, inputs), out=out[0] if len(out) == 1 else tuple(out))
-        return results
+
+def _types(program: Program) -> list[tuple[Any, Any]]:
+    """Return the shape and torch's dtype of each result of a program."""
+    torch = require()
+    return [(spec.shape, getattr(torch, _OF_TORCH[spec.dtype.name])) for spec in program.outputs]
+
+
+def _run(program: Program, types: Sequence[tuple[Any, Any]], inputs: Sequence[Any]) -> list[Any]:
+    """Run a program on tensors; results are written to the memory of new ones."""
+    empty = require().empty
+    results = [empty(shape, dtype=dtype) for shape, dtype in types]
+    if results:
+        out = [shared_array(x) for x in results]
+        program(*map(shared_array, inputs), out=out[0] if len(out) == 1 else tuple(out))
+    return results
 
 
 def compiled(graph: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> Callable[..., Any]:

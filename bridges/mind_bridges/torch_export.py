@@ -164,6 +164,14 @@ def _unless_static(decomposition: Callable[..., Any]) -> Callable[..., Any]:
     return decomposed
 
 
+def shared_array(tensor: Any) -> np.ndarray:
+    """Return `as_array` of a tensor, without its checks where torch itself refuses what they are for: each call pays for them."""
+    try:
+        return tensor.detach().numpy() if tensor.is_contiguous() else as_array(tensor)
+    except (RuntimeError, TypeError):  # no array of torch's: bf16, lazy conjugates, other devices and layouts
+        return as_array(tensor)
+
+
 def as_array(tensor: Any, what: str = "a tensor") -> np.ndarray:
     """
     The elements of a tensor of torch as a NumPy array, which shares its memory where it is a contiguous one of the CPU.
