@@ -29,10 +29,6 @@ def weighted(w: Any, i: Any, o: Any, f: Any) -> Any:
     return F.embedding_bag(i, w, o, mode="sum", per_sample_weights=f, padding_idx=4)
 
 
-def weighted_rows(w: Any, i: Any, f: Any) -> Any:
-    return F.embedding_bag(i, w, mode="sum", per_sample_weights=f, padding_idx=4)
-
-
 def assigned(assign: Callable[..., None]) -> Any:
     def function(x: Any, *rest: Any) -> Any:
         x = x.clone()
@@ -69,9 +65,6 @@ ROWS: dict[str, Row] = {
         for mode in ("sum", "mean", "max")
         for name, options, more in (
             (" of equal sizes", {}, (INDICES.reshape(2, 4),)),
-            (" of equal sizes without padding", {"padding_idx": 4}, (INDICES.reshape(4, 2),)),
-            (" of one index", {}, (INDICES.reshape(8, 1),)),
-            (" that begin at multiples", {}, (INDICES, torch.tensor([0, 2, 4, 6]))),
             (" that begin", {}, (INDICES, STARTS)),
             (" that begin and end", {"include_last_offset": True}, (INDICES, ENDS)),
             (" without padding", {"padding_idx": 4}, (INDICES, STARTS)),
@@ -79,7 +72,6 @@ ROWS: dict[str, Row] = {
         )
     },
     "weighted bags": (weighted, lambda: (normal(10, 4), INDICES, STARTS, torch.rand(8))),
-    "weighted bags of equal sizes": (weighted_rows, lambda: (normal(10, 4), INDICES.reshape(4, 2), torch.rand(4, 2))),
     "rows of bounded norm": (lambda w, i: F.embedding(i, w.clone(), max_norm=1.0), lambda: (normal(10, 4), INDICES)),
     "rows of bounded sums": (
         lambda w, i: F.embedding(i, w.clone(), max_norm=2.0, norm_type=1.0),
@@ -110,18 +102,6 @@ def test_what_depends_on_counts_is_refused() -> None:
     assert "state output_size=" in refused(lambda x, n: x.repeat_interleave(n, 0), torch.ones(2), counts)
     assert "size of the result depends on data" in refused(assigned(last), torch.ones(2, 3, 4))
     assert "scaled by frequency" in refused(bags(mode="sum", scale_grad_by_freq=True), normal(10, 4), INDICES, STARTS)
-
-
-def test_bags_of_equal_sizes_scatter_nothing() -> None:
-    for mode in ("sum", "mean", "max"):
-        module, _ = from_torch(Function(bags(mode=mode)), normal(10, 4), INDICES.reshape(2, 4))
-        assert "scatter" not in str(module)
-        module, _ = from_torch(Function(bags(mode=mode)), normal(10, 4), INDICES, STARTS)
-        assert "scatter" in str(module), "bags that begin where data say"
-    ranges = (torch.arange(0, 6, 2), torch.arange(1, 8, 2), torch.arange(4))
-    for starts in ranges:  # not all of the indices, not from 0, of several lengths
-        both = lambda w, i, starts=starts: F.embedding_bag(i, w, starts + 0, mode="sum")  # noqa: E731
-        assert "scatter" in str(from_torch(Function(both), normal(10, 4), INDICES)[0])
 
 
 def test_counts_that_contradict_the_stated_size_are_an_error() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
-from mind_dialect.elements import Number
 from mind_dialect.ptir.types import I1, SI64
 
 from ..unsupported import Refused
@@ -55,8 +54,6 @@ def _embedding_bag(
         raise Refused("gradients of an embedding scaled by frequency", "leave out scale_grad_by_freq=True")
     (count,), (starts,), bags = to.sizes(indices), to.sizes(offsets), call.shape[0]
     assert isinstance(bags, int)
-    if not include_last_offset and _are_equally_long(to, offsets, count):
-        return [_equal_bags(to, call, weight, indices, mode, factors, padding_idx), None, None, None]
     bag = to.math(ptir.SubOp, _counted(to, offsets, count), 1)
     rows = to.emit(ptir.TakeOp, weight, to.index(indices))
     if factors is not None:
@@ -77,50 +74,6 @@ def _embedding_bag(
         is_empty = to.place(to.compare("equal", sizes, 0), [0], call.shape)
         found = to.select(is_empty, to.like(0.0, found), found)
     return [found, None, None, None]
-
-
-def _are_equally_long(to: AtenConverter, offsets: SSAValue, count: int) -> bool:
-    """Return whether bags are known to begin at multiples of one length, as the rows of a matrix do, and to hold all indices."""
-    (bags,) = to.sizes(offsets)
-    return 0 not in (bags, count) and count % bags == 0 and _progression(to, offsets) == (0, count // bags)
-
-
-def _progression(to: AtenConverter, x: SSAValue) -> tuple[Number, Number] | None:
-    """Return the first element and the step of a vector that is known to be a range."""
-    op = x.owner
-    if isinstance(op, ptir.IotaOp):
-        return 0, 1
-    if not isinstance(op, ptir.AddOp | ptir.MulOp):
-        return None
-    found, number = _progression(to, op.lhs), to.known_scalar(op.rhs)
-    if found is None or number is None:
-        return None
-    return (found[0] + number, found[1]) if isinstance(op, ptir.AddOp) else (found[0] * number, found[1] * number)
-
-
-def _equal_bags(
-    to: AtenConverter, call: Call, weight: SSAValue, indices: SSAValue, mode: int, factors: SSAValue | None, padding_idx: int
-) -> SSAValue:
-    """Reduce the rows of bags of one length, which are an axis."""
-    (count,), bags = to.sizes(indices), call.shape[0]
-    assert isinstance(bags, int)
-    table = to.reshape(indices, (bags, count // bags))
-    rows = to.emit(ptir.TakeOp, weight, to.index(table))
-    shape = to.shape(rows)
-    if factors is not None:
-        rows = to.emit(ptir.MulOp, rows, to.place(to.cast(to.reshape(factors, to.shape(table)), call.dtype), [0, 1], shape))
-    kind = "max" if mode == _MAX else "sum"
-    if padding_idx < 0:
-        return to.mean(rows, [1]) if mode == _MEAN else to.reduce(kind, rows, 1)
-    is_counted = to.compare("not_equal", table, padding_idx)
-    nothing = to.like(-math.inf if mode == _MAX else 0.0, rows)
-    found = to.reduce(kind, to.select(to.place(is_counted, [0, 1], shape), rows, nothing), 1)
-    if mode == _SUM:
-        return found
-    sizes = to.reduce("sum", to.cast(is_counted, SI64), 1)
-    if mode == _MEAN:
-        return to.emit(ptir.DivOp, found, to.place(to.cast(to.math(ptir.MaximumOp, sizes, 1), call.dtype), [0], call.shape))
-    return to.select(to.place(to.compare("equal", sizes, 0), [0], call.shape), to.like(0.0, found), found)
 
 
 def _embedding_renorm(
