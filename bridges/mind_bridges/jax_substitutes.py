@@ -62,7 +62,7 @@ class _Windows:
 
     def are_inside(self, indices: Any) -> Any:
         """Return whether each window is inside of the operand; `indices` are wide."""
-        return ((indices >= 0) & (indices <= np.array(self.last))).all(-1, keepdims=True)
+        return ((indices >= 0) & (indices <= np.array(self.last, indices.dtype))).all(-1, keepdims=True)
 
 
 def _windows(equation: Any) -> _Windows:
@@ -92,7 +92,8 @@ def _one_window(jax: Any, equation: Any, windows: _Windows) -> Callable[..., Any
 
     def updated(x: Any, indices: Any, new: Any) -> Any:
         wide = windows.wide(indices.reshape(-1))
-        starts = [wide[windows.indexed.index(d)] if d in windows.indexed else 0 for d in range(len(windows.sizes))]
+        zero = np.zeros((), wide.dtype)
+        starts = [wide[windows.indexed.index(d)] if d in windows.indexed else zero for d in range(len(windows.sizes))]
         old = lax.dynamic_slice(x, starts, windows.sizes, allow_negative_indices=False)
         combined = combine(lax, old, new.reshape(windows.sizes))
         kept = jax.numpy.where(windows.are_inside(wide)[0], combined, old)

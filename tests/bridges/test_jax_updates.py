@@ -76,6 +76,17 @@ def test_a_window_that_leaves_an_array_in_part_is_dropped(name: str, start: tupl
     assert "scatter" not in agree(f, X, X[:2, :2] + 1, np.int32(start))
 
 
+@pytest.mark.parametrize("place", [0, 5, 6, 1 << 31, (1 << 32) - 1])
+def test_places_without_a_sign(place: int) -> None:
+    """Places that are less than 0 as signed integers are outside, for a window of some dimensions and for several windows."""
+    for numbers, window, count in (((0,), (0,), 1), ((0, 1), (0,), 1), ((0, 1), (0,), 2)):
+        dimensions = lax.ScatterDimensionNumbers((1,), window, numbers)
+        x, v = X, np.resize(ROW, (count, 5 if len(numbers) == 1 else 2))
+        indices = np.resize(np.uint32([place, 0]), (count, len(numbers)))
+        f = lambda x, v, i, d=dimensions: lax.scatter(x, i, v, d, mode="fill")  # noqa: E731
+        close(compile(from_jax(f, x, v, indices))(x, v, indices), jax.jit(f)(x, v, indices))
+
+
 def test_windows_of_other_dtypes() -> None:
     for x in (X > 0, X.astype(np.int32), X.astype(np.int8), X + 1j * X):
         module = from_jax(lambda x, i: x.at[i].set(x[0]).at[1:3, 2:].set(x[3:5, :3]), x, np.int32(4))

@@ -12,6 +12,7 @@ order, as before, so results have the same bits. A `take` by the same indices mu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -38,7 +39,8 @@ LEAST_BYTES = 1 << 20
 
 def compact_scatters(root: Operation, least_bytes: int = LEAST_BYTES) -> bool:
     """Rewrite, inside a verified `root`, the sums of rows in large constants that only elementwise ops read; return if any."""
-    found = [op for op in walk(root) if isinstance(op, ScatterAddOp) and _adds_rows(op, least_bytes) and _is_checked(op)]
+    order = {op: number for number, op in enumerate(walk(root))}
+    found = [op for op in order if isinstance(op, ScatterAddOp) and _adds_rows(op, least_bytes) and _is_checked(op, order)]
     for op in found:
         block = op.parent
         assert block is not None
@@ -73,11 +75,11 @@ def _adds_rows(op: ScatterAddOp, least_bytes: int) -> bool:
     return large and bool(uses) and all(FUSIBLE.get(type(user)) == "elementwise" for user in uses)
 
 
-def _is_checked(op: ScatterAddOp) -> bool:
-    """Return whether a `take` before an op rejects the indices that the op must reject."""
+def _is_checked(op: ScatterAddOp, order: Mapping[Operation, int]) -> bool:
+    """Return whether a `take` before an op rejects the indices that the op must reject; `order` numbers ops as they lie."""
     rows = spec(op.x).shape[0]
     takes = [use.operation for use in op.indices.uses if isinstance(use.operation, TakeOp) and use.index == 1]
-    return any(other.parent is op.parent and spec(other.x).shape[0] == rows and other.is_before_in_block(op) for other in takes)
+    return any(other.parent is op.parent and spec(other.x).shape[0] == rows and order[other] < order[op] for other in takes)
 
 
 def _compacted(op: ScatterAddOp) -> list[Operation]:

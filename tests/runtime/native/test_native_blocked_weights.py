@@ -21,6 +21,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import UI8
 from mind_lowering.native.host import ISA_VARIABLE
+from mind_lowering.ptir_kernels.formats import array_dtype
 from native_same import way
 from ptir_forms import like, program
 
@@ -94,7 +95,10 @@ class Case:
         return ptir.MulOp(numbers, of_blocks(scales, self.n, self.blocks, shape)).result
 
     def product(self, x: Any, *operands: Any) -> Any:
-        w = self.weights(*operands)
+        return self.joined(x, self.weights(*operands))
+
+    def joined(self, x: Any, w: Any) -> Any:
+        """The product of activations and weights."""
         shape = (self.m, *self.shape[1:], 2) if self.bits == 4 else (self.m, *self.shape[1:])
         return contracted(ptir.ReshapeOp(x, new_shape=shape), w, len(shape))
 
@@ -182,6 +186,41 @@ def test_what_follows_runs_in_registers() -> None:
     assert any(f"{DECODED}, then add maximum" in line for line in run.explain()), run.explain()
     expected = np.maximum(arrays[0].astype(np.float64) @ case.matrix(*arrays[1:]).T + bias, 0)
     np.testing.assert_array_equal(run(*arrays, bias), expected)
+
+
+@pytest.mark.parametrize("first", ["activations", "weights"])
+@pytest.mark.parametrize("dtype", ["si8", "bf16"])
+def test_activations_that_are_cast(dtype: str, first: str) -> None:
+    """A product reads one operand that is not computed: weights in blocks or what is cast."""
+    case = Case(3, 9, 96, 32, zeros="one")
+
+    def body(x: Any, *operands: Any) -> Any:
+        w = case.weights(*operands) if first == "weights" else None
+        wide = ptir.CastOp(x, dtype="f32").result
+        return case.joined(wide, case.weights(*operands) if w is None else w)
+
+    types = case.types().replace("f32", dtype, 1)
+    x, *weights = case.arrays()
+    found = mind_runtime.compile(program(types, body), target="native")(x.astype(array_dtype(dtype)), *weights)
+    np.testing.assert_array_equal(found, x.astype(np.float64) @ case.matrix(*weights).T)
+
+
+def test_two_operands_that_are_dequantized() -> None:
+    """Scales along the depth are those of no weights in blocks, and stay where they are."""
+    x, w = (rng.integers(-8, 9, (n, 64)).astype(np.int8) for n in (5, 48))
+    scales = [(2.0 ** rng.integers(-3, 4, n)).astype(np.float32) for n in (64, 48)]
+
+    def body(x: Any, s: Any, w: Any, t: Any) -> Any:
+        ends = [
+            ptir.MulOp(ptir.CastOp(v, dtype="f32"), ptir.BroadcastToOp(ptir.ReshapeOp(u, new_shape=ones), result_shape=shape))
+            for v, u, ones, shape in ((x, s, (1, 64), (5, 64)), (w, t, (48, 1), (48, 64)))
+        ]
+        return contracted(*ends, 2)
+
+    found = mind_runtime.compile(program("si8[5,64] f32[64] si8[48,64] f32[48]", body), target="native")(
+        x, scales[0], w, scales[1]
+    )
+    np.testing.assert_array_equal(found, (x * scales[0].astype(np.float64)) @ (w * scales[1].astype(np.float64)[:, None]).T)
 
 
 def test_weights_of_another_shape() -> None:

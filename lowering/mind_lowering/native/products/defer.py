@@ -2,7 +2,8 @@
 Casts and dequantizations that are not done, because only products read them: these read what is cast, and widen it in registers.
 
 A cast is left out if every number of its operand is one of its result, or else the product would see another number. Of more than
-a cast (a scale, a zero point) it takes a matrix of weights, and one product reads no two such.
+a cast (a scale, a zero point) it takes a matrix of weights, and one product reads no two such. One that decodes weights in blocks
+reads its other operand as it is.
 """
 
 from __future__ import annotations
@@ -207,11 +208,14 @@ def _can_read(operands: Operands, op: ptir.DotGeneralOp, which: int, found: Defe
     """Return whether a product can read an operand from what it is deferred to."""
     if accumulator(op) not in (F32, F64) or not is_tiled(op):
         return False
+    values, other = op.values(), op.operands[1 - which]
+    partner = operands.deferred.get(other)
     if found.weights is not None:
-        return can_read_blocked(op, which, found.source)
+        return partner is None and can_read_blocked(op, which, found.source)
+    if partner is not None and partner.weights is not None:
+        return False
     if not found.ops:
         return True
-    values, other = op.values(), op.operands[1 - which]
-    both = other is op.operands[which] or (other in operands.deferred and bool(operands.deferred[other].ops))
+    both = other is op.operands[which] or (partner is not None and bool(partner.ops))
     matrix = len(shape_of(op.operands[which])) == 2
     return matrix and not values["batch_lhs"] and len(values["contract_lhs"]) == 1 and not both
