@@ -14,11 +14,12 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import F32, PtirDType
 from mind_passes.ptir.building import accumulator
 
 from ...launch.ref import row_major
-from ...launch.views import Ints
+from ...launch.views import VIEWS, Ints
 from ..demanded import Demanded, Extents, shape_of
 from ..nest import axes_of
 from ..patterns import Builder
@@ -85,6 +86,15 @@ def can_read_blocked(op: ptir.DotGeneralOp, which: int, weights: View) -> bool:
     order, shape = [*form.free[1], *form.contract[1]], shape_of(op.lhs)
     in_order = replace(weights, shape=tuple([weights.shape[x] for x in order]), strides=_strides(weights, order)).is_dense
     return in_order and prod([shape[x] for x in form.free[0]]) <= MOST_ROWS and op.operand_spec(0).dtype is F32
+
+
+def may_read_blocked(op: ptir.DotGeneralOp) -> bool:
+    """Return whether a product of few rows reads what a fusion computes, which may be weights in blocks."""
+    source = op.rhs
+    while isinstance(source.owner, PtirOp) and type(source.owner) in VIEWS:
+        source = source.owner.operands[0]
+    is_fusion = isinstance(source.owner, ptir.FusionOp) and source.owner.pattern is None
+    return is_fusion and prod([shape_of(op.lhs)[x] for x in Form.of(op).free[0]]) <= MOST_ROWS
 
 
 def _blocked(build: Builder, op: ptir.DotGeneralOp) -> BlockedWeights | None:

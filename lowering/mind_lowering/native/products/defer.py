@@ -26,7 +26,7 @@ from ..grouping import uncomputed_members
 from ..patterns import Builder, Operands, fill_of
 from ..target_info import TargetInfo, computes
 from ..views import Buffer, Use, View, broadcast, whole
-from .axes import accumulator, can_read_blocked, is_tiled
+from .axes import accumulator, can_read_blocked, is_tiled, may_read_blocked
 from .blocked import BlockedWeights, blocked_weights
 from .deferred import Deferred
 
@@ -215,7 +215,7 @@ def _can_read(operands: Operands, op: ptir.DotGeneralOp, which: int, found: Defe
     if partner is not None and partner.weights is not None:
         return False
     if not found.ops:
-        return True
+        return which != 0 or not may_read_blocked(op)
     both = other is op.operands[which] or (partner is not None and bool(partner.ops))
     matrix = len(shape_of(op.operands[which])) == 2
     return matrix and not values["batch_lhs"] and len(values["contract_lhs"]) == 1 and not both
