@@ -46,19 +46,26 @@ def axes_of(
     shape: Sequence[int], reduced: Sequence[int], strides: Sequence[Sequence[int]], apart: Collection[int] = ()
 ) -> list[Axis]:
     """
-    The axes that matter, outermost first; `strides` are those of each view. Axes in `apart` are not joined to those before them.
+    The axes that matter, outermost first; `strides` are those of each view.
+
+    Axes in `apart` are not joined to those before them, nor is what follows such an axis of extent 1.
 
     >>> [a.extent for a in axes_of((2, 1, 3, 4), (), [(12, 0, 4, 1), (0, 0, 0, 1)])]
     [6, 4]
     >>> [(a.extent, a.first) for a in axes_of((2, 3, 4), (), [(12, 4, 1)], apart=(1,))]
     [(2, 0), (12, 1)]
+    >>> [(a.extent, a.first) for a in axes_of((2, 1, 3), (), [(3, 3, 1)], apart=(0, 1))]
+    [(2, 0), (3, 2)]
     """
     found: list[Axis] = []
+    is_apart = False
     for place, n in enumerate(shape):
+        is_apart |= place in apart
         if n == 1:
             continue
         axis = Axis(n, place in reduced, [s[place] for s in strides], place)
-        if found and found[-1].reduced == axis.reduced and place not in apart:
+        joins, is_apart = not is_apart, False
+        if found and found[-1].reduced == axis.reduced and joins:
             last = found[-1]
             if all(outer == inner * n for outer, inner in zip(last.strides, axis.strides, strict=True)):
                 found[-1] = Axis(last.extent * n, axis.reduced, axis.strides, last.first)
