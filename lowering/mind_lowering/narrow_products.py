@@ -44,14 +44,21 @@ MOST_PATCHES = 1 << 26
 """The windows of a convolution are stored, as bytes, where they have no more elements."""
 _OFFSET = 128
 Axes = tuple[int, ...]
+Supports = Callable[[ptir.PtirOp], bool]
 
 
-def narrow_products(root: Operation, supports: Callable[[ptir.PtirOp], bool] = lambda op: True) -> bool:
+def narrow_products(root: Operation, supports: Supports = lambda op: True) -> bool:
     """Rewrite the products inside a verified `root` that `supports` takes; return whether there were any."""
+    return rewrite_products(root, narrowed, supports)
+
+
+def rewrite_products(
+    root: Operation, rewrite: Callable[[ptir.DotGeneralOp | ptir.ConvolutionOp], Operation | None], supports: Supports
+) -> bool:
+    """Replace the products inside a verified `root`, outside of fusions, by what `rewrite` returns of those it takes."""
     became: dict[SSAValue, SSAValue] = {}
-    ops = [op for op in walk(root) if isinstance(op, (ptir.DotGeneralOp, ptir.ConvolutionOp))]
-    for op in ops:
-        made = narrowed(op) if not isinstance(op.parent_op(), ptir.FusionOp) and supports(op) else None
+    for op in [op for op in walk(root) if isinstance(op, (ptir.DotGeneralOp, ptir.ConvolutionOp))]:
+        made = rewrite(op) if not isinstance(op.parent_op(), ptir.FusionOp) and supports(op) else None
         if made is None:
             continue
         block = op.parent
@@ -59,12 +66,12 @@ def narrow_products(root: Operation, supports: Callable[[ptir.PtirOp], bool] = l
         insert_new(made, op, block)
         made.results[0].name_hint = op.result.name_hint
         became[op.result] = made.results[0]
-    drop_unused_candidates(root)
+    _drop_unused_candidates(root)
     replace_values(root, became)
     return bool(became)
 
 
-def drop_unused_candidates(root: Operation) -> None:
+def _drop_unused_candidates(root: Operation) -> None:
     """Take the uses of values inside `root` from ops that were built and put nowhere, so that what they alone use is dead."""
     for op in walk(root):
         arguments = [a for region in op.regions for block in region.blocks for a in block.args]

@@ -9,7 +9,6 @@ both operands of a product are dequantized, and its result is quantized. Scales 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
@@ -17,18 +16,16 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mind_dialect import ptir, register
-from mind_dialect.dominance import walk
 from mind_dialect.ptir.types import F32, SI8, SI32, UI8, read_type, tensor_type
-from mind_passes.ptir.building import accumulator, insert_new, spec_of, uniform
+from mind_passes.ptir.building import accumulator, spec_of, uniform
 from mind_passes.ptir.construct import Value, broadcast, cast, filled, make, mul, reshape, static, sub, transpose
-from mind_passes.ptir.dead_ops import replace_values
 from mind_passes.ptir.patterns.matching import made_by
 
-from .narrow_products import Side, drop_unused_candidates, narrowed, side_of
+from .narrow_products import Side, Supports, narrowed, rewrite_products, side_of
 
 MOST_TERMS = 1 << 15
 """So many products of two bytes less zero points are in a sum of 32 bits at most."""
@@ -42,21 +39,9 @@ class _Dequantized:
     scale: Value
 
 
-def quantized_products(root: Operation, supports: Callable[[ptir.PtirOp], bool] = lambda op: True) -> bool:
+def quantized_products(root: Operation, supports: Supports = lambda op: True) -> bool:
     """Rewrite the products inside a verified `root` that `supports` takes; return whether there were any."""
-    became: dict[SSAValue, SSAValue] = {}
-    for op in [op for op in walk(root) if isinstance(op, (ptir.DotGeneralOp, ptir.ConvolutionOp))]:
-        made = _of_bytes(op) if not isinstance(op.parent_op(), ptir.FusionOp) and supports(op) else None
-        if made is None:
-            continue
-        block = op.parent
-        assert isinstance(block, Block)
-        insert_new(made, op, block)
-        made.results[0].name_hint = op.result.name_hint
-        became[op.result] = made.results[0]
-    drop_unused_candidates(root)
-    replace_values(root, became)
-    return bool(became)
+    return rewrite_products(root, _of_bytes, supports)
 
 
 def _of_bytes(op: ptir.DotGeneralOp | ptir.ConvolutionOp) -> Operation | None:
