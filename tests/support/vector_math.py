@@ -15,7 +15,7 @@ from mind_lowering.native.target_info import TARGETS
 from mind_lowering.native.vmath import call
 
 TYPES = {"float": np.float32, "double": np.float64}
-BINARY = frozenset({"pow", "fmod", "atan2"})
+BINARY = frozenset({"pow", "fmod", "atan2", "share"})
 Kernel = Callable[..., np.ndarray]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import prod
 from typing import Any
 
@@ -49,6 +50,42 @@ def surprise(x: Any, labels: Any) -> list[Any]:
 
 def test_softmax() -> None:
     assert kernels(program("f32[64,100]", softmax)) == ["+reduce sub exp reduce div over [64 rows, 100]"]
+
+
+def quotients(body: Any, types: str = "f32[64,100]") -> list[str]:
+    """The numerators of the quotients in vectors."""
+    module = program(types, body)
+    found = re.findall(r"fdiv <16 x float> (splat|%[a-z]*)", lower(prepared(function_of(module), HOST), HOST).text)
+    return sorted(set(found))
+
+
+def exponentials(x: Any, top: Any) -> Any:
+    return ptir.ExpOp(ptir.SubOp(x, spread(top, x)))
+
+
+def total(x: Any) -> Any:
+    return spread(reduce(x, "sum"), x)
+
+
+def test_shares_of_a_softmax_take_one_reciprocal_for_the_row() -> None:
+    assert quotients(softmax) == ["splat"]
+    assert quotients(softmax, "f16[64,100]") == ["splat"]
+    assert quotients(lambda x: softmax(x, 0), "f32[100,64]") == ["splat"], "rows across the lanes"
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (lambda x: ptir.DivOp(x, total(x)), "no exponentials"),
+        (lambda x: ptir.DivOp(e := ptir.ExpOp(x), total(e)), "above 1"),
+        (lambda x: ptir.DivOp(e := exponentials(x, reduce(x, "min")), total(e)), "of differences to the least"),
+        (lambda x: ptir.DivOp(e := exponentials(x, reduce(x, "max")), total(ptir.MulOp(e, like(e, 0.5)))), "by another sum"),
+        (lambda x: ptir.DivOp(e := exponentials(x, reduce(x, "max")), spread(reduce(e, "max"), e)), "by the greatest"),
+        (lambda x: ptir.DivOp(x, total(exponentials(x, reduce(x, "max")))), "another numerator"),
+    ],
+)
+def test_other_quotients_are_divisions(body: Any, why: str) -> None:
+    assert any(numerator.startswith("%") for numerator in quotients(body)), why
 
 
 def test_a_cross_entropy_and_its_gradient_pass_over_the_rows_in_one_kernel() -> None:

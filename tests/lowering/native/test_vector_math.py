@@ -17,11 +17,13 @@ import vector_math as vm
 from machines import RUNNABLE
 from mind_lowering.native.elementwise import EMITTERS
 from mind_lowering.native.target_info import TARGETS
-from mind_lowering.native.vmath import BY_LIBRARY, MATH, NOT_ABOVE_ONE, SCORE, coefficients
+from mind_lowering.native.vmath import BY_LIBRARY, MATH, NOT_ABOVE_ONE, SCORE, SHARE, coefficients
+from mind_lowering.native.vmath.quotients import MOST_TOTAL
 
 BOUNDS = {name: (2.0, 3.0) for name in MATH} | {
     "pow": (2.0, 4.0),
     "erf_inv": (4.0, 4.0),
+    SHARE: (1.0, 1.0),
 }
 """Units in the last place that f32 and f64 may be off."""
 TYPES = {"float": 0, "double": 1}
@@ -91,6 +93,7 @@ EXACT = {
     "exp": np.exp,
     NOT_ABOVE_ONE: np.exp,
     SCORE: lambda x: np.where(x < (-87 if x.dtype == np.float64 else -708), 0, np.exp(x)),
+    SHARE: np.divide,
     "log": np.log,
     "tanh": np.tanh,
     "erf": _erf,
@@ -162,7 +165,21 @@ def pairs(type: str) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
+@cache
+def shares(type: str) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers from 0 to 1, subnormal ones among them, and totals from 1 to the greatest; also those with 1 and NaN."""
+    dtype, rng = vm.TYPES[type], np.random.default_rng(9)
+    x = abs(samples(type))
+    x = x[~(x > 1)]
+    totals = np.exp2(rng.uniform(0, 24, x.size)).astype(dtype).clip(1, MOST_TOTAL)
+    ends = np.array([1, np.nextafter(dtype(1), dtype(2)), np.nextafter(dtype(2), dtype(1)), 3, MOST_TOTAL, np.nan], dtype)
+    totals = np.concatenate([totals, rng.choice(ends, x.size)])
+    return np.concatenate([x, rng.permutation(x)]), totals
+
+
 def operands(opcode: str, type: str) -> tuple[np.ndarray, ...]:
+    if opcode == SHARE:
+        return shares(type)
     if opcode in vm.BINARY:
         return pairs(type)
     return (-abs(samples(type)) if opcode in (NOT_ABOVE_ONE, SCORE) else samples(type),)
@@ -176,7 +193,7 @@ def expected(opcode: str, type: str) -> np.ndarray:
 @pytest.mark.quick
 def test_a_maker_for_every_function_an_oracle_and_bounds():
     wanted = {"exp", "log", "tanh", "erf", "erf_inv", "sin", "cos", "atan2", "pow", "logistic", "expm1", "log1p"}
-    assert set(MATH) == wanted | {NOT_ABOVE_ONE, SCORE} == set(EXACT) == set(BOUNDS)
+    assert set(MATH) == wanted | {NOT_ABOVE_ONE, SCORE, SHARE} == set(EXACT) == set(BOUNDS)
     assert not BY_LIBRARY & set(MATH), "a function that is both ours and the C library's"
     assert wanted <= {op.OPCODE for op in EMITTERS}
 
@@ -224,6 +241,19 @@ def test_the_exponential_of_a_score_has_the_bits_of_any_other_or_is_0(type: str,
     low = given[0] < (-87 if type == "float" else -708)
     np.testing.assert_array_equal(flushed, np.where(low, exact.dtype.type(0), exact), strict=True)
     assert flushed[flushed > 0].min() >= np.finfo(flushed.dtype).tiny
+
+
+@pytest.mark.parametrize("isa", RUNNABLE)
+@each_type
+def test_a_share_has_the_bits_of_the_quotient_where_it_is_not_tiny(type: str, isa: str):
+    x, total = shares(type)
+    found = vm.compiled(SHARE, type, TARGETS[isa].lanes(x.itemsize), isa)(x, total)
+    with np.errstate(all="ignore"):
+        wanted = x / total
+    exact = ~(x < (2.0**-100 if type == "float" else 2.0**-900)) | (x == 0)
+    assert np.count_nonzero(exact) > x.size // 3
+    np.testing.assert_array_equal(found[exact], wanted[exact], strict=True)
+    assert vm.ulps(found[~exact], wanted[~exact].astype(np.longdouble)).max() <= 1
 
 
 @pytest.mark.parametrize("isa", RUNNABLE)

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mind_dialect.ptir import ExpOp, MulOp, PtirOp, ReduceOp, StopGradientOp, SubOp
+from mind_dialect.ptir import DivOp, ExpOp, MulOp, PtirOp, ReduceOp, StopGradientOp, SubOp
 from mind_passes.ptir.building import accumulator
 
 from .. import vmath
@@ -25,6 +25,7 @@ from ..places import Indexes, Place, Places, Spot
 from ..reductions import addend, combine
 from ..target_info import TargetInfo
 from ..views import View
+from ..vmath.quotients import MOST_TOTAL
 from .plan import Counting, RowPlan, Value, kept_as
 
 
@@ -79,7 +80,9 @@ class RowLoops(Places, ABC):
         self.room: dict[Value, str] = {}
         """Addresses of the values kept for later passes."""
         self.summed = _only_summed(plan)
-        self.fractions = _fractions(plan)
+        self.functions = dict.fromkeys(fractions := _fractions(plan), vmath.NOT_ABOVE_ONE)
+        """The values that functions for fewer operands compute, in fewer instructions, each with its function."""
+        self.functions |= dict.fromkeys(_shares(plan, fractions), vmath.SHARE)
         self.iterations: list[RowLanes] = []
         """The vectors that are worked on in all passes."""
 
@@ -181,7 +184,7 @@ class RowLoops(Places, ABC):
                 operands = [self.lane(run, iteration, v) for v in value.operands]
                 iteration.lanes.hint = identifier(value.hint or value.op.OPCODE)
                 iteration.lanes.contract = value in self.summed
-                iteration.known[value] = self.computed(iteration.lanes, value.op, operands, value in self.fractions)
+                iteration.known[value] = self.computed(iteration.lanes, value.op, operands, self.functions.get(value))
                 iteration.lanes.contract = False
             else:
                 iteration.known[value] = self.compared(run, iteration, value, value.counting)
@@ -192,12 +195,12 @@ class RowLoops(Places, ABC):
         if self.kept.get(value) == run.stage:
             iteration.lanes.store(kept_as(value.dtype), iteration.known[value], *self.kept_at(run, iteration, value), 1)
 
-    def computed(self, lanes: Lanes, op: PtirOp, operands: Sequence[str], is_fraction: bool) -> str:
-        """Emit one op in some lanes, an exponential of what is not above 0 in fewer instructions."""
-        if is_fraction:
-            dtype = op.result_spec().dtype
-            return lanes.rounded(dtype, vmath.call(lanes, vmath.NOT_ABOVE_ONE, register(dtype), operands))
-        return emit(lanes, op, operands, self.sites)
+    def computed(self, lanes: Lanes, op: PtirOp, operands: Sequence[str], function: str | None) -> str:
+        """Emit one op in some lanes, by a function for fewer operands if there is one."""
+        if function is None:
+            return emit(lanes, op, operands, self.sites)
+        dtype = op.result_spec().dtype
+        return lanes.rounded(dtype, vmath.call(lanes, function, register(dtype), operands))
 
     def lane(self, run: Pass, iteration: RowLanes, value: Value) -> str:
         """One value in some lanes: computed now or before, kept, or read."""
@@ -241,4 +244,18 @@ def _fractions(plan: RowPlan) -> set[Value]:
                 (most,) = most.operands
             if most.is_total and reduction_of(most).values()["kind"] == "max" and most.operands[0] is x and most.dtype is x.dtype:
                 found.add(value)
+    return found
+
+
+def _shares(plan: RowPlan, fractions: Collection[Value]) -> list[Value]:
+    """The quotients of such exponentials by their sum, which has a 1 among its terms and none above."""
+    if plan.length > MOST_TOTAL:
+        return []
+    found: list[Value] = []
+    for value in plan.values:
+        if isinstance(value.op, DivOp):
+            x, total = value.operands
+            is_sum = total.is_total and reduction_of(total).values()["kind"] == "sum"
+            if is_sum and x in fractions and total.operands[0] is x:
+                found.append(value)
     return found

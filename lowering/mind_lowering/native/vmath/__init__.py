@@ -7,7 +7,7 @@ the result.
     reals.py            arithmetic whose roundings are known, polynomials, tables, scaling by powers of two
     exponentials.py     exp, expm1, logistic, tanh (f64)     logarithms.py   log, log1p          bounded.py   tanh (f32), erf
     trigonometric.py    sin, cos                             powers.py       pow                 inverse.py        erf_inv
-    angles.py           atan2
+    angles.py           atan2                quotients.py     shares of a total
     coefficients.py     numbers
 
 Errors are at most 2 units in the last place in f32, 3 in f64 (pow in f64 and erf_inv: 4), for all operands; results do not depend
@@ -23,7 +23,7 @@ from mind_dialect.ptir.scalars import SCALARS
 
 from ..ir import suffix, symbol
 from ..lanes import Lanes
-from . import angles, bounded, exponentials, inverse, logarithms, powers, trigonometric
+from . import angles, bounded, exponentials, inverse, logarithms, powers, quotients, trigonometric
 from .reals import Reals
 
 Maker = Callable[[Lanes, str, Sequence[str]], str]
@@ -47,11 +47,14 @@ NOT_ABOVE_ONE = "exp_not_above_one"
 """The exponential of operands that are known to be 0, less or NaN: the same bits in fewer instructions."""
 SCORE = "exp_of_score"
 """The exponential of such operands, 0 where it is below `e^-87` in f32 or `e^-708` in f64."""
+SHARE = "share"
+"""The quotient of an operand from 0 to 1 by one from 1 to `quotients.MOST_TOTAL` that many lanes share."""
 
 MATH: dict[str, Maker] = {
     "exp": _of(exponentials.exp),
     NOT_ABOVE_ONE: _of(exponentials.exp_not_above_one),
     SCORE: _of(exponentials.exp_of_score),
+    SHARE: _of(quotients.share),
     "log": _of(logarithms.log),
     "tanh": _of(_tanh),
     "erf": _of(bounded.erf),
