@@ -23,6 +23,8 @@ from .integer_division import quotient, remainder
 from .kernel_text import fail_where
 from .lanes import Lanes, register
 from .reductions import extreme, is_constant
+from .vmath.quotients import pays, shared
+from .vmath.reals import Reals
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,9 @@ def _checked_divisor(s: EmissionSite, v: Operands) -> tuple[str, str]:
 
 def _div(s: EmissionSite, v: Operands) -> str:
     if s.is_float:
+        number = uniform(s.op.operands[1])
+        if isinstance(number, float) and pays(s.lanes, number):
+            return shared(Reals(s.lanes, s.type), *v, is_known=True)
         return s.lanes.binary("fdiv", s.type, v[0], v[1])
     safe, is_minus_one = _checked_divisor(s, v)
     found = quotient(s.lanes, s.dtype, v[0], safe)

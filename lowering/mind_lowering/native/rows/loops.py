@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mind_dialect.ptir import DivOp, ExpOp, MulOp, PtirOp, ReduceOp, StopGradientOp, SubOp
+from mind_dialect.ptir.types import Kind
 from mind_passes.ptir.building import accumulator
 
 from .. import vmath
@@ -25,7 +26,8 @@ from ..places import Indexes, Place, Places, Spot
 from ..reductions import addend, combine
 from ..target_info import TargetInfo
 from ..views import View
-from ..vmath.quotients import MOST_TOTAL
+from ..vmath.quotients import MOST_TOTAL, REPEATED, pays, shared
+from ..vmath.reals import Reals
 from .plan import Counting, RowPlan, Value, kept_as
 
 
@@ -82,7 +84,10 @@ class RowLoops(Places, ABC):
         self.summed = _only_summed(plan)
         self.functions = dict.fromkeys(fractions := _fractions(plan), vmath.NOT_ABOVE_ONE)
         """The values that functions for fewer operands compute, in fewer instructions, each with its function."""
-        self.functions |= dict.fromkeys(_shares(plan, fractions), vmath.SHARE)
+        self.corrects = plan.length >= REPEATED * (width if axes[along].reduced else 1)
+        """True if quotients by a number of the row are products with its reciprocal, corrected."""
+        if self.corrects:
+            self.functions |= dict.fromkeys(_shares(plan, fractions), vmath.SHARE)
         self.iterations: list[RowLanes] = []
         """The vectors that are worked on in all passes."""
 
@@ -184,7 +189,7 @@ class RowLoops(Places, ABC):
                 operands = [self.lane(run, iteration, v) for v in value.operands]
                 iteration.lanes.hint = identifier(value.hint or value.op.OPCODE)
                 iteration.lanes.contract = value in self.summed
-                iteration.known[value] = self.computed(iteration.lanes, value.op, operands, self.functions.get(value))
+                iteration.known[value] = self.computed(iteration.lanes, value, value.op, operands)
                 iteration.lanes.contract = False
             else:
                 iteration.known[value] = self.compared(run, iteration, value, value.counting)
@@ -195,12 +200,15 @@ class RowLoops(Places, ABC):
         if self.kept.get(value) == run.stage:
             iteration.lanes.store(kept_as(value.dtype), iteration.known[value], *self.kept_at(run, iteration, value), 1)
 
-    def computed(self, lanes: Lanes, op: PtirOp, operands: Sequence[str], function: str | None) -> str:
+    def computed(self, lanes: Lanes, value: Value, op: PtirOp, operands: Sequence[str]) -> str:
         """Emit one op in some lanes, by a function for fewer operands if there is one."""
-        if function is None:
-            return emit(lanes, op, operands, self.sites)
         dtype = op.result_spec().dtype
-        return lanes.rounded(dtype, vmath.call(lanes, function, register(dtype), operands))
+        if (function := self.functions.get(value)) is not None:
+            return lanes.rounded(dtype, vmath.call(lanes, function, register(dtype), operands))
+        is_shared = self.corrects and isinstance(op, DivOp) and dtype.kind is Kind.FLOAT and value.operands[1].is_thin
+        if is_shared and pays(lanes):
+            return lanes.rounded(dtype, shared(Reals(lanes, register(dtype)), *operands))
+        return emit(lanes, op, operands, self.sites)
 
     def lane(self, run: Pass, iteration: RowLanes, value: Value) -> str:
         """One value in some lanes: computed now or before, kept, or read."""
