@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from xdsl.ir import SSAValue
+
 from mind_dialect import ptir
 from mind_dialect.ptir.types import F32, SI32
 from ptir_control_programs import number
@@ -23,7 +25,7 @@ def across(a: Any, w: Any) -> Any:
 
 def convolved(x: Any, w: Any) -> Any:
     """An image that keeps its size, small."""
-    w = w.results[0]
+    w = w if isinstance(w, SSAValue) else w.results[0]
     extents = w.type.get_shape()[:-2]
     ones, padding = (1,) * len(extents), tuple((n // 2, n // 2) for n in extents)
     found = ptir.ConvolutionOp(

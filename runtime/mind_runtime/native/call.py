@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -159,9 +160,15 @@ class NativeRunner:
         self._pack_all(frame)
 
     def _room(self) -> dict[int, Array]:
-        """Return memory for what is packed once, by its entries in a table."""
+        """
+        Return memory for what is packed once, by its entries in a table.
+
+        It is one array, as NumPy asks for large pages for arrays of 4 MiB and more alone.
+        """
         assert self.native.packing is not None
-        return {place: aligned(size) for place, size in self.native.packing.kept}
+        kept = [(place, size, -(-size // ALIGNMENT) * ALIGNMENT) for place, size in self.native.packing.kept]
+        room, starts = aligned(sum(step for *_, step in kept)), accumulate((step for *_, step in kept), initial=0)
+        return {place: room[start : start + size] for (place, size, _), start in zip(kept, starts, strict=False)}
 
     def _pack_all(self, frame: Frame) -> None:
         assert self.native.packing is not None

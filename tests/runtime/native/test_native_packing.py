@@ -170,6 +170,19 @@ def test_convolutions() -> None:
 
 
 @pytest.mark.usefixtures("ways")
+def test_convolutions_of_few_tiles() -> None:
+    """Where few tiles read weights, they are packed if they are bound, and read where they lie if not."""
+    weights, x = normal(3, 3, 20, 300), normal(1, 4, 4, 20)
+    module = program("f32[1,4,4,20] f32[3,3,20,300]", lambda x, w: [convolved(x, w)])
+    run, other = bound(module, arg1=weights), mind_runtime.compile(module)
+    assert once(run.program) > 0
+    assert once(other) == 0
+    assert "packed" not in "".join(other.explain())
+    check(run(x), other(x, weights))
+    check(run(x), mind_runtime.compile(module, target="numpy")(x, weights))
+
+
+@pytest.mark.usefixtures("ways")
 def test_in_loops() -> None:
     """Nothing of them is packed before the loop, and one packing serves all uses."""
     module = program(

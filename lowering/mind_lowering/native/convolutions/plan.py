@@ -40,7 +40,7 @@ from .convolution import Convolution, ConvolutionStep, choose, is_long
 from .phases import Phase, phases_of, why_no_phases
 
 FEW_TILES = 8
-"""So many tiles at most read weights where they lie."""
+"""So many tiles at most read weights where they lie, unless these are packed once for many calls."""
 Follow = Callable[[Sequence[View]], Epilogue]
 """Builder of an epilogue, given the views that it needs in the axes that results are computed in."""
 Append = Callable[[Builder, ptir.ConvolutionOp, Sequence[View], Follow], None]
@@ -265,21 +265,23 @@ def _in_blocks(build: Builder, op: ptir.ConvolutionOp) -> None:
 
 def _windows(build: Builder, op: ptir.ConvolutionOp, made: Convolution) -> None:
     """Append the kernel that slides, and the copy of its weights."""
-    if _is_packed(made):
-        with build.packing([made.rhs], made.rhs.count * made.total.size):
+    size = made.rhs.count * made.total.size
+    if _is_packed(made, kept=build.hoists([made.rhs], size)):
+        with build.packing([made.rhs], size):
             made.packed = _turned(build, made) or _packed(build, op.operands[1], made)
     build.add(ConvolutionStep(made))
 
 
-def _is_packed(it: Convolution) -> bool:
+def _is_packed(it: Convolution, *, kept: bool) -> bool:
     """
     Return whether weights are copied panel by panel.
 
-    A block of a long window stays in the caches, unless its places lie so far apart that they are in the same few sets of one.
+    If `kept`, the copy serves many calls: then two tiles are enough, as rows of weights lie in the same few sets of a cache, and
+    panels in order. A block of a long window stays in the caches, unless its places lie so far apart that they are in few sets.
     """
     cut, rhs = it.cut, it.rhs
     tiles = prod(it.extents) * -(-it.out.shape[cut.along] // cut.rows)
-    if rhs.strides[-1] != 1 or it.by_channel or it.panels == 1 or tiles <= FEW_TILES:
+    if rhs.strides[-1] != 1 or it.by_channel or it.panels == 1 or tiles <= (1 if kept else FEW_TILES):
         return rhs.strides[-1] != 1
     return it.blocks == 1 or rhs.strides[-3] * rhs.dtype.size % (WAYS * LINE) == 0
 

@@ -85,8 +85,8 @@ class _ConvolutionTileBody:
         self.masks = [None] * whole + ([ones(self.width, rest) if self.width > 1 else None] if rest else [])
         self.sums = sums_of(convolution, tile.rows, tile.taps)
         rows = prod(convolution.weights.shape[:-1]) * convolution.weights.strides[-1]
-        self.streamed = convolution.packed is None and rows * tile.columns * convolution.rhs.dtype.size > host.l1_bytes
-        """True if weights come row by row from memory, where no processor foresees them."""
+        self.streamed = rows * tile.columns * convolution.rhs.dtype.size > host.l1_bytes
+        """True if weights come from beyond the first cache, more of them at each step than a processor asks for by itself."""
         along = convolution.cut.along
         step = convolution.slides[along - 1].stride if along else 1
         self.across = step * convolution.lhs.strides[along]
