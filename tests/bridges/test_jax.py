@@ -334,6 +334,6 @@ def test_what_has_no_form_in_ptir_is_listed() -> None:
     def f(x: Any) -> Any:
         return jnp.linalg.eigvals(x)
 
-    with pytest.raises(MindError, match="at .*: a custom call of 'lapack_sgeev_ffi'") as caught:
+    with pytest.raises(MindError, match=r"at .*: a custom call of 'lapack_sgeev_ffi'") as caught:
         from_jax(f, X[:2, :2])
     assert caught.value.code == "E8008"

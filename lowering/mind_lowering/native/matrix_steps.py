@@ -29,6 +29,8 @@ SPECTRA = ("eigh", "eigvalsh", "svd", "svdvals")
 """Kinds that are computed by iterations."""
 MOST_IN_SPECTRA = 16
 """Columns of these in lanes, or rows if they are fewer, at most: larger ones take LAPACK fewer iterations."""
+LONGEST = 2.5
+"""Rows of these for each of the most columns, or columns for each of the most rows, at most."""
 SWEEPS = 8
 """Sweeps over all pairs of rows that such matrices take, about."""
 ALONE: Mapping[str, int] = {**dict.fromkeys(("slogdet", "qr", "geqrf"), 24), **dict.fromkeys(SPECTRA, 8)}
@@ -185,10 +187,17 @@ def _lanes_of(kind: str, dtype: PtirDType, rooms: Sequence[tuple[int, int, bool]
     return width
 
 
+def _is_small(shape: Shape, columns: int) -> bool:
+    """Return whether matrices have few columns, or rows, and not many more of the other: LAPACK decomposes long ones first."""
+    least, most = sorted(shape[-2:])
+    return least <= columns and most <= LONGEST * columns
+
+
 def fits_lanes(kind: str, dtype: PtirDType, shape: Shape, found: Sequence[Shape], host: TargetInfo) -> bool:
     """Return whether a batch has enough matrices, and these are so small, that each has a lane of its own."""
-    if 0 in shape or (kind in SPECTRA and min(shape[-2:]) > MOST_IN_SPECTRA):
+    if 0 in shape or (kind in SPECTRA and not _is_small(shape, MOST_IN_SPECTRA)):
         return False
     width = _lanes_of(kind, dtype, rooms_of(kind, shape[-2:], found), max(shape[:-2], default=1), host)
-    alone = (min if kind in SPECTRA else max)(shape[-2:]) <= ALONE.get(kind, 0)
+    most = ALONE.get(kind, 0)
+    alone = _is_small(shape, most) if kind in SPECTRA else max(shape[-2:]) <= most
     return width >= (1 if alone else LEAST_LANES)

@@ -113,6 +113,13 @@ def test_values_without_vectors() -> None:
         assert f"{name} of [9, 4, 4]" in "\n".join(compiled.explain())
 
 
+def test_long_matrices_are_left_to_lapack() -> None:
+    """It decomposes them first, to square ones."""
+    for sizes, found in (((20, 6), True), ((21, 6), False), ((6, 21), False), ((9, 40, 16), True), ((9, 41, 16), False)):
+        compiled = mind_runtime.compile(program(types(np.zeros(sizes)), calls("svdvals")), target="native")
+        assert ("0 ops on NumPy" in compiled.explain()[0]) == found, sizes
+
+
 def test_operands_and_results_in_any_layout() -> None:
     x = normal(0, 4, 5, 9)
     turned = run(lambda v: call("svdvals", ptir.TransposeOp(v, perm=(2, 1, 0)).result), x)[0]
