@@ -99,6 +99,23 @@ def test_bessel_functions_have_derivatives_everywhere(name: str) -> None:
     assert abs(far) < 1e-6 or not name.endswith("e")
 
 
+def test_zeta_and_polygamma() -> None:
+    """SciPy's values, below -9 too, where JAX's are others; derivatives are the next functions of the row."""
+    special, by = pytest.importorskip("scipy.special"), jax.scipy.special
+    q = np.array([1e-3, 0.3, 1, 2.5, 11, 300, -0.5, -7.25, -30.75], np.float32)
+    order = np.array([1.25, 2, 3, 7, 1.5, 4, 2, 3, 4], np.float32)
+    found = compile(from_jax(by.zeta, order, q), "main", target="native")(order, q)
+    np.testing.assert_allclose(found, special.zeta(order.astype("float64"), q.astype("float64")), rtol=1e-6)
+    edges = np.float32([[2, 0], [2, -3], [1, 2], [0.5, 2], [np.nan, 1], [2, np.nan], [2.5, -0.5]]).T
+    np.testing.assert_array_equal(compile(from_jax(by.zeta, *edges), "main")(*edges), special.zeta(*edges))
+    for n in (0, 1, 2, 6):
+        values, slopes = (special.polygamma(m, q.astype("float64")) for m in (n, n + 1))
+        module = value_and_grad(from_jax(lambda x, n=n: jnp.sum(by.polygamma(n, x)), q))
+        np.testing.assert_allclose(compile(module, "main_grad")(q)[1][:6], slopes[:6], rtol=2e-6)
+        found = compile(from_jax(lambda x, n=n: by.polygamma(n, x), q), "main")(q)
+        np.testing.assert_allclose(found[:6], values[:6], rtol=2e-6)
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("row", [[1, 2, 3], [-INF, 1, 2], [2, -INF, 2], [5, 5, -200]])
 def test_cumulative_logsumexp(row: list[float], reverse: bool) -> None:

@@ -8,18 +8,21 @@ and a call of Python costs more than a small matrix; in a loop it would take the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+
+from xdsl.ir import OpResult
 
 from mind_dialect import ptir
 from mind_dialect.ptir.literal import static_spec
 from mind_dialect.ptir.types import F32, F64, SI32, PtirDType
 from mind_dialect.types import Shape
 
-from .matrix_steps import ALONE, MOST_ALONE, Factorization, LaneFactorization, fits_lanes
+from .matrix_steps import ALONE, Factorization, LaneFactorization, fits_lanes
 from .patterns import Builder, in_memory, row
 from .systems import LinearSystem
 from .target_info import TargetInfo
-from .views import broadcast
+from .views import View, broadcast
 
 SYSTEMS = ("solve", "inv", "det")
 """The functions of square matrices whose decomposition is on the stack."""
@@ -27,12 +30,15 @@ KINDS: dict[str, str] = {
     f"mind.linalg.{kind}.v1": kind for kind in ("lu", "solve_lower", "solve_upper", "cholesky", *SYSTEMS, *ALONE)
 }
 """The targets that have kernels, and what is computed."""
-ATTRS: Mapping[str, Sequence[Mapping[str, str]]] = {
+ATTRS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "cholesky": ({}, {"failure": "error"}, {"failure": "nan"}),
     "qr": ({"mode": "reduced"}, {"mode": "complete"}),
+    "svd": ({"full_matrices": False}, {"full_matrices": True}),
 }
 """The attributes of calls that have kernels, of others none; a matrix without a Cholesky factor is an error by default."""
-MOST_ROWS: Mapping[str, int] = {"cholesky": 256, **dict.fromkeys(SYSTEMS, 128), **dict.fromkeys(ALONE, MOST_ALONE)}
+FAILING = ("solve", "inv", "svd", "svdvals")
+"""Kinds that end the call for a matrix without a result."""
+MOST_ROWS: Mapping[str, int] = {"cholesky": 256, **dict.fromkeys(SYSTEMS, 128), **ALONE}
 """Rows and columns of the largest matrices of kernels, by kind: of larger ones, LAPACK's blocks cost less."""
 
 
@@ -63,11 +69,27 @@ def _why_not(op: ptir.CustomCallOp, host: TargetInfo) -> str | None:
     return f"matrices do not have 1 to {MOST_ROWS[kind]} rows and columns, and NumPy has LAPACK"
 
 
+def _used(op: ptir.CustomCallOp, kind: str) -> tuple[str, Sequence[OpResult]]:
+    """Return the kind that has the results which are used, and these: without vectors, values alone."""
+    rest = {"eigh": ("eigvalsh", op.results[:1], op.results[1:]), "svd": ("svdvals", op.results[1:2], op.results[::2])}
+    if kind in rest and not any(x.uses for x in rest[kind][2]):
+        return rest[kind][:2]
+    return kind, op.results
+
+
 def _in_lanes(op: ptir.CustomCallOp, kind: str, host: TargetInfo) -> bool:
     """Return whether matrices have lanes of their own."""
-    (dtype, shape), found = static_spec(op.operands[0].type), [static_spec(x.type)[1] for x in op.results]
-    batch = found[0][:-2] if kind == "solve" else shape[:-2]
-    return fits_lanes(kind, dtype, (*batch, *shape[-2:]), found, host)
+    kind, results = _used(op, kind)
+    (dtype, shape), found = static_spec(op.operands[0].type), [static_spec(x.type)[1] for x in results]
+    *batch, m, n = (*found[0][:-2], *shape[-2:]) if kind == "solve" else shape
+    if _is_wide(kind, (m, n)):
+        m, n, found = n, m, [found[-1]]
+    return fits_lanes(kind, dtype, (*batch, m, n), found, host)
+
+
+def _is_wide(kind: str, shape: Sequence[int]) -> bool:
+    """Return whether a kernel takes matrices transposed."""
+    return kind in ("svd", "svdvals") and shape[-2] < shape[-1]
 
 
 def _are_operands(kind: str, shapes: Sequence[Shape]) -> bool:
@@ -75,7 +97,7 @@ def _are_operands(kind: str, shapes: Sequence[Shape]) -> bool:
     if len(shapes) != (2 if kind.startswith("solve") else 1) or any(len(shape) < 2 for shape in shapes):
         return False
     *batch, m, n = shapes[0]
-    if kind not in ("lu", "qr", "geqrf") and m != n:
+    if kind not in ("lu", "qr", "geqrf", "svd", "svdvals") and m != n:
         return False
     return kind == "solve" or (
         all([*shape[:-1]] == [*batch, m] for shape in shapes) and (all(shape[-2] == n for shape in shapes[1:]))
@@ -108,21 +130,38 @@ def _results(kind: str, attrs: Mapping[str, Any], dtype: PtirDType, shape: Shape
             return [(dtype, (*batch, m, rows)), (dtype, (*batch, rows, n))]
         case "geqrf":
             return [(dtype, shape), (dtype, (*batch, k)), (dtype, (*batch, m, k))]
+        case "eigh":
+            return [(dtype, (*batch, n)), (dtype, shape)]
+        case "eigvalsh":
+            return [(dtype, (*batch, n))]
+        case "svd":
+            rows, columns = (m, n) if attrs["full_matrices"] else (k, k)
+            return [(dtype, (*batch, m, rows)), (dtype, (*batch, k)), (dtype, (*batch, columns, n))]
+        case "svdvals":
+            return [(dtype, (*batch, k))]
         case _:
             return [(dtype, shape)]
 
 
+def _turned(x: View) -> View:
+    """Return matrices with rows for columns."""
+    (*batch, m, n), (*apart, down, along) = x.shape, x.strides
+    return replace(x, shape=(*batch, n, m), strides=(*apart, along, down))
+
+
 def _factorized(build: Builder, op: ptir.CustomCallOp) -> None:
     given = [in_memory(build, x) for x in op.operands]
-    found = [build.target(result) for result in op.results]
+    values = op.values()
+    kind, results = _used(op, KINDS[values["target"]])
+    found = [build.target(result) for result in results]
     if not any(view.count for view in found):
         return
-    values = op.values()
-    kind = KINDS[values["target"]]
     name = op.results[0].name_hint or kind
     if kind == "solve":
         given = [broadcast(view, (*found[0].shape[:-2], *view.shape[-2:])) for view in given]
-    failing = op if kind in ("solve", "inv") or (kind == "cholesky" and values["attrs"].get("failure") != "nan") else None
+    if _is_wide(kind, given[0].shape):
+        given, found = [_turned(given[0])], found if kind == "svdvals" else [_turned(found[2]), found[1], _turned(found[0])]
+    failing = op if kind in FAILING or (kind == "cholesky" and values["attrs"].get("failure") != "nan") else None
     if _in_lanes(op, kind, build.host):
         build.add(LaneFactorization(name, kind, given, found, failing))
     elif kind in SYSTEMS:

@@ -4,9 +4,6 @@ Small matrices, one in each lane of a vector: decompositions, systems, inverses 
 A pivot is another row in each lane, so that rows are exchanged by selections. LU decompositions and triangular systems are
 computed as those of single matrices are (`matrices.py`), with the same bits; the others in f64, as NumPy computes them for f32
 too.
-
-Reflectors are LAPACK's (`dlarfg`): `1 - tau v v^T` with 1 as the first element of `v` makes a column's other elements 0, and the
-sign of what remains is the opposite of what was there. Columns are scaled, so that their squares do not overflow.
 """
 
 from __future__ import annotations
@@ -18,7 +15,9 @@ from .exponents import START, joined, multiplied
 from .failures import Sites
 from .ir import Function
 from .kernel_text import argument
+from .lane_jacobi import emit_eigenvalues, emit_singular_values
 from .lane_lines import each_unit
+from .lane_reflectors import reflected, reflector
 from .lane_rooms import Room, Work
 from .matrix_steps import LaneFactorization
 from .target_info import TargetInfo
@@ -51,21 +50,6 @@ def _pivot(work: Work, a: Room, i: str) -> str:
     return work.fold(work.f.add(i, "1"), str(a.rows), better, start)[1]
 
 
-def _exchanged(work: Work, x: Room, i: str, pivot: str, first: str) -> None:
-    """Exchange row `i` and the pivot's, in each lane another one, from column `first` on."""
-    lanes = work.lanes
-    for c in work.each(first, str(x.columns)):
-        old = x.load(i, c)
-
-        def row(r: str, /, *values: str, c: str = c, old: str = old) -> list[str]:
-            here = lanes.compare("icmp eq", work.places, pivot, work.place(r))
-            other = x.load(r, c)
-            x.store(lanes.select(here, x.type, old, other), r, c)
-            return [lanes.select(here, x.type, other, values[0])]
-
-        x.store(work.fold(work.f.add(i, "1"), str(x.rows), row, [(x.type, old)])[0], i, c)
-
-
 def _eliminated(work: Work, a: Room, i: str, divisor: str, others: Sequence[Room], *, rounded: bool) -> None:
     """Divide column `i` by the pivots, and subtract multiples of row `i` from the rows below, of other matrices too."""
     below = work.f.add(i, "1")
@@ -86,8 +70,8 @@ def _lu(work: Work, starts: Sequence[str]) -> None:
     for i in work.each("0", str(pivots.rows)):
         pivot = _pivot(work, a, i)
         pivots.store(pivot, i, "0")
-        _exchanged(work, a, i, pivot, "0")
-        _exchanged(work, order, i, pivot, "0")
+        work.exchange(a, i, pivot, "0")
+        work.exchange(order, i, pivot, "0")
         divisor = a.load(i, i)
         zero = work.is_zero(divisor)
         _eliminated(work, a, i, work.lanes.select(zero, work.type, work.number(1.0), divisor), (), rounded=True)
@@ -104,7 +88,7 @@ def _pivots(
 
     def column(i: str, /, *values: str) -> list[str]:
         row = _pivot(work, a, i)
-        _exchanged(work, a, i, row, i)
+        work.exchange(a, i, row, i)
         pivot = a.load(i, i)
         _eliminated(work, a, i, lanes.select(work.is_zero(pivot), type, work.number(1.0), pivot), (), rounded=False)
         return body(pivot, lanes.compare("icmp ne", work.places, row, work.place(i)), values)
@@ -151,8 +135,8 @@ def _system(work: Work, starts: Sequence[str]) -> None:
         work.identity(b)
     for i in work.each("0", str(a.rows)):
         pivot = _pivot(work, a, i)
-        _exchanged(work, a, i, pivot, i)
-        _exchanged(work, b, i, pivot, "0")
+        work.exchange(a, i, pivot, i)
+        work.exchange(b, i, pivot, "0")
         divisor = a.load(i, i)
         work.fail(work.is_zero(divisor))
         _eliminated(work, a, i, divisor, [b], rounded=False)
@@ -233,11 +217,11 @@ def _reflectors(work: Work, starts: Sequence[str]) -> None:
     a, q, scales = work.rooms
     work.read(0, starts[0], a)
     for k in work.each("0", str(scales.rows)):
-        _reflector(work, a, k, scales)
-        _reflected(work, a, k, scales, a, work.f.add(k, "1"))
+        reflector(work, a, k, scales)
+        reflected(work, a, k, scales, a, work.f.add(k, "1"))
     work.identity(q)
     for k in work.backwards("0", str(scales.rows)):
-        _reflected(work, a, k, scales, q, k)
+        reflected(work, a, k, scales, q, k)
     given = len(work.step.given)
     if work.step.kind == "geqrf":
         work.write(given, starts[1], a)
@@ -251,55 +235,6 @@ def _reflectors(work: Work, starts: Sequence[str]) -> None:
     work.write(given + 1, starts[2], a, (work.step.found[1].shape[-2], a.columns))
 
 
-def _reflector(work: Work, a: Room, k: str, scales: Room) -> None:
-    """Make the reflector of column `k` below its diagonal, which is written there, and its scale; of zeros there is none."""
-    lanes, type, below = work.lanes, work.type, work.f.add(k, "1")
-
-    def greater(r: str, /, *values: str) -> list[str]:
-        x = a.load(r, k)
-        some = lanes.compare("fcmp une", type, x, work.number(0.0))  # NaN, which a maximum may leave out, is some
-        return [lanes.intrinsic("maxnum", type, values[0], work.magnitude(x)), lanes.binary("or", "i1", values[1], some)]
-
-    start = [(type, work.number(0.0)), ("i1", lanes.number("i1", 0))]
-    rest, some = work.fold(below, str(a.rows), greater, start)
-    head = a.load(k, k)
-    most = lanes.intrinsic("maxnum", type, rest, work.magnitude(head))
-    most = lanes.select(work.is_zero(most), type, work.number(1.0), most)
-
-    def squared(r: str, /, *values: str) -> list[str]:
-        x = work.op("fdiv", a.load(r, k), most)
-        return [work.plus(values[0], x, x)]
-
-    first = work.op("fdiv", head, most)
-    (squares,) = work.fold(below, str(a.rows), squared, [(type, work.op("fmul", first, first))])
-    length = work.op("fmul", most, lanes.intrinsic("sqrt", type, squares))
-    length = work.negative(lanes.intrinsic("copysign", type, length, head))
-    tau = work.op("fdiv", work.op("fsub", length, head), length)
-    scales.store(lanes.select(some, type, tau, work.number(0.0)), k, "0")
-    divisor = lanes.select(some, type, work.op("fsub", head, length), work.number(1.0))
-    for r in work.each(below, str(a.rows)):
-        a.store(work.op("fdiv", a.load(r, k), divisor), r, k)
-    a.store(lanes.select(some, type, length, head), k, k)
-
-
-def _reflected(work: Work, a: Room, k: str, scales: Room, x: Room, first: str) -> None:
-    """Reflect matrices from column `first` on by the reflector in column `k`."""
-    below, rows = work.f.add(k, "1"), str(a.rows)
-    tau = scales.load(k, "0")
-    is_none = work.is_zero(tau)
-    for c in work.each(first, str(x.columns)):
-
-        def term(r: str, /, *values: str, c: str = c) -> list[str]:
-            return [work.plus(values[0], a.load(r, k), x.load(r, c))]
-
-        head = x.load(k, c)
-        (along,) = work.fold(below, rows, term, [(work.type, head)])
-        along = work.lanes.select(is_none, work.type, work.number(0.0), work.op("fmul", along, tau))  # infinities stay
-        x.store(work.op("fsub", head, along), k, c)
-        for r in work.each(below, rows):
-            x.store(work.less(x.load(r, c), along, a.load(r, k)), r, c)
-
-
 EMITTERS: dict[str, Callable[[Work, Sequence[str]], None]] = {
     "lu": _lu,
     "cholesky": _cholesky,
@@ -311,5 +246,7 @@ EMITTERS: dict[str, Callable[[Work, Sequence[str]], None]] = {
     "slogdet": _logarithm,
     "qr": _reflectors,
     "geqrf": _reflectors,
+    **dict.fromkeys(("eigh", "eigvalsh"), emit_eigenvalues),
+    **dict.fromkeys(("svd", "svdvals"), emit_singular_values),
 }
 """By kind: given where the matrices of a unit of work begin."""

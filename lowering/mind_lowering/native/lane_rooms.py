@@ -7,6 +7,7 @@ Loops over rows and columns of very small matrices are unrolled, so that their e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 from mind_dialect.ptir.types import Kind
 
@@ -22,6 +23,18 @@ UNROLLED = 16
 """Elements of the largest matrices whose loops are unrolled."""
 
 
+class LaneMatrix(Protocol):
+    """Matrices whose elements are read and written."""
+
+    rows: int
+    columns: int
+    type: str
+
+    def load(self, i: str, j: str, /) -> str: ...
+
+    def store(self, x: str, i: str, j: str, /) -> None: ...
+
+
 class Room:
     """Matrices on the stack."""
 
@@ -33,6 +46,11 @@ class Room:
         f = self.work.f
         return f.address(self.work.lanes.of(self.type), self.base, f.add(f.mul(i, self.columns), j))
 
+    @property
+    def transposed(self) -> LaneMatrix:
+        """The same matrices, with rows for columns."""
+        return Transposed(self)
+
     def load(self, i: str, j: str) -> str:
         """Return an element of all matrices."""
         return self.work.f.op(f"load {self.work.lanes.of(self.type)}, ptr {self._at(i, j)}, align {self.work.align}", "x")
@@ -40,6 +58,21 @@ class Room:
     def store(self, x: str, i: str, j: str) -> None:
         """Write an element of all matrices."""
         self.work.f.do(f"store {self.work.lanes.of(self.type)} {x}, ptr {self._at(i, j)}, align {self.work.align}")
+
+
+class Transposed:
+    """The matrices of a room with rows for columns."""
+
+    def __init__(self, room: Room):
+        self.room, self.rows, self.columns, self.type = room, room.columns, room.rows, room.type
+
+    def load(self, i: str, j: str) -> str:
+        """Return an element of all matrices."""
+        return self.room.load(j, i)
+
+    def store(self, x: str, i: str, j: str) -> None:
+        """Write an element of all matrices."""
+        self.room.store(x, j, i)
 
 
 class Work:
@@ -102,13 +135,26 @@ class Work:
         """Return whether elements are 0."""
         return self.lanes.compare("fcmp oeq", self.type, x, self.number(0.0))
 
-    def identity(self, room: Room) -> None:
+    def identity(self, room: LaneMatrix) -> None:
         """Write ones on the diagonals, and zeros."""
         for i in self.each("0", str(room.rows)):
             for j in self.each("0", str(room.columns)):
                 room.store(self.number(0.0), i, j)
         for i in self.each("0", str(min(room.rows, room.columns))):
             room.store(self.number(1.0), i, i)
+
+    def exchange(self, x: LaneMatrix, i: str, other: str, first: str) -> None:
+        """Exchange row `i` and another one, in each lane another, from column `first` on."""
+        for c in self.each(first, str(x.columns)):
+            old = x.load(i, c)
+
+            def row(r: str, /, *values: str, c: str = c, old: str = old) -> list[str]:
+                here = self.lanes.compare("icmp eq", self.places, other, self.place(r))
+                found = x.load(r, c)
+                x.store(self.lanes.select(here, x.type, old, found), r, c)
+                return [self.lanes.select(here, x.type, found, values[0])]
+
+            x.store(self.fold(self.f.add(i, "1"), str(x.rows), row, [(x.type, old)])[0], i, c)
 
     def magnitude(self, x: str) -> str:
         """Return absolute values."""
@@ -128,16 +174,18 @@ class Work:
         """Return `c + a * b`."""
         return multiply_add(self.lanes, self.dtype, a, b, c)
 
-    def runs(self, number: int, shape: Sequence[int]) -> Iterator[tuple[str, Callable[[str], tuple[str, str]], int, int]]:
+    def runs(
+        self, number: int, shape: Sequence[int], is_dense: bool
+    ) -> Iterator[tuple[str, Callable[[str], tuple[str, str]], int, int]]:
         """
         Return where runs of elements of a view begin, the row and column of each element, their number, and its stride.
 
-        A matrix whose elements are neighbours in memory is one run, others are runs of rows or of columns.
+        A matrix whose elements are neighbours in memory and in its room is one run, others are runs of rows or of columns.
         """
         rows, columns = shape
         down, along = (0, *self.step.addresses[number].strides[self.step.batch_rank :])[-2:]
         f = self.f
-        if (down == columns or rows == 1) and along == 1:
+        if (down == columns or rows == 1) and along == 1 and is_dense:
             yield "0", (lambda e: ("0", e)), rows * columns, 1
         elif down == 1:
             for j in self.each("0", str(columns)):
@@ -157,17 +205,17 @@ class Work:
     def read(self, number: int, start: str, room: Room) -> None:
         """Copy the matrices of a view to a room."""
         view = self.step.addresses[number]
-        for begin, at, count, stride in self.runs(number, (room.rows, room.columns)):
+        for begin, at, count, stride in self.runs(number, (room.rows, room.columns), True):
             base = self.f.address(register(view.dtype), start, begin)
             for first, size in self.parts(count):
                 for j, x in enumerate(self.lines.read(view.dtype, base, first, size, (stride, self.apart(number)))):
                     room.store(self.lanes.convert("fpext", register(view.dtype), self.type, x), *at(self.f.add(first, str(j))))
 
-    def write(self, number: int, start: str, room: Room, shape: tuple[int, int] | None = None) -> None:
+    def write(self, number: int, start: str, room: LaneMatrix, shape: tuple[int, int] | None = None) -> None:
         """Copy the matrices of a room to a view, or the first rows of them."""
         view, given = self.step.addresses[number], room.type
         code = "trunc" if view.dtype.kind is not Kind.FLOAT else "fptrunc"
-        for begin, at, count, stride in self.runs(number, shape or (room.rows, room.columns)):
+        for begin, at, count, stride in self.runs(number, shape or (room.rows, room.columns), isinstance(room, Room)):
             base = self.f.address(register(view.dtype), start, begin)
             for first, size in self.parts(count):
                 found = [room.load(*at(self.f.add(first, str(j)))) for j in range(size)]

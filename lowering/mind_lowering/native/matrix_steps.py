@@ -7,7 +7,7 @@ each lane of a vector (`lane_matrices.py`).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -25,10 +25,20 @@ RATE = 4.0
 """Operations in a nanosecond, about."""
 MOST_ROOM = 64 << 10
 """Bytes of the matrices of a unit of work in lanes, at most: they are on the stack, and in cache."""
-ALONE = ("slogdet", "qr", "geqrf")
-"""Kinds that have no other kernels, so that few matrices and single ones are in lanes, or one lane, too."""
-MOST_ALONE = 24
-"""Rows and columns of these, at most: of larger ones, LAPACK's blocks cost less than a call of Python."""
+SPECTRA = ("eigh", "eigvalsh", "svd", "svdvals")
+"""Kinds that are computed by iterations."""
+MOST_IN_SPECTRA = 16
+"""Columns of these in lanes, or rows if they are fewer, at most: larger ones take LAPACK fewer iterations."""
+LONGEST = 2.5
+"""Rows of these for each of the most columns, or columns for each of the most rows, at most."""
+SWEEPS = 8
+"""Sweeps over all pairs of rows that such matrices take, about."""
+ALONE: Mapping[str, int] = {**dict.fromkeys(("slogdet", "qr", "geqrf"), 24), **dict.fromkeys(SPECTRA, 8)}
+"""
+Kinds that have no other kernels, so that few matrices and single ones are in lanes, or one lane, too.
+
+Of matrices with more rows or columns than these, LAPACK's blocks cost less than a call of Python.
+"""
 
 
 @dataclass
@@ -84,7 +94,10 @@ class LaneFactorization(Factorization):
     Small matrices, of a batch one in each lane of a vector; of the kinds of `Factorization` and of `LinearSystem`, and
 
     - `slogdet`: of `x` the sign of the determinant and the logarithm of its magnitude;
-    - `qr`: of `x` Q and R, `geqrf`: of `x` R with the reflectors below it, their scales, and Q, as LAPACK has them.
+    - `qr`: of `x` Q and R, `geqrf`: of `x` R with the reflectors below it, their scales, and Q, as LAPACK has them;
+    - `eigh`: of `x`, whose lower triangle is read, the eigenvalues and the vectors, `eigvalsh`: the eigenvalues;
+    - `svd`: of `x`, with at least as many rows as columns, the left vectors, the singular values and the right vectors,
+      `svdvals`: the singular values.
     """
 
     @property
@@ -118,10 +131,19 @@ class LaneFactorization(Factorization):
         """Rows and columns of the matrices on the stack, and whether they are of places."""
         return rooms_of(self.kind, self.shape, [view.shape[-1:] for view in self.found])
 
+    @property
+    def flops(self) -> int:
+        """For each pair of rows in each sweep, six for each element of the two."""
+        if self.kind not in SPECTRA:
+            return super().flops
+        elements = sum(m * n for m, n, _ in self.rooms if n > 1)
+        return prod(self.given[0].shape[: self.batch_rank]) * 3 * SWEEPS * (self.shape[-1] - 1) * elements
+
     def cost(self, host: TargetInfo) -> float:
-        """A fifth of what rows take, by the elements of all matrices and the columns that change each."""
+        """A fifth of what rows take, by the elements of all matrices and the columns that change each, in each sweep."""
         (m, n), elements = self.shape, sum(m * n for m, n, _ in self.rooms)
-        return prod(self.given[0].shape[: self.batch_rank]) * elements * (min(m, n) / RATE + 2.0) / 5
+        sweeps = SWEEPS if self.kind in SPECTRA else 1
+        return prod(self.given[0].shape[: self.batch_rank]) * elements * (min(m, n) / RATE + 2.0) / 5 * sweeps
 
     def contents(self) -> str:
         return f"{super().contents()}{', in lanes' if prod(self.axes.extents) > 1 else ''}"
@@ -143,6 +165,12 @@ def rooms_of(kind: str, shape: Sequence[int], found: Sequence[Sequence[int]]) ->
             rest = [(m, found[0][-1], False), (k, 1, False)]
         case "geqrf":
             rest = [(m, found[2][-1], False), (k, 1, False)]
+        case "eigh" | "eigvalsh":
+            rest = [(n, 1, False), (n, n, False)][: len(found)]
+        case "svd":
+            rest = [(n, 1, False), (m, found[0][-1], False), (n, n, False), (n, 1, False)]
+        case "svdvals":
+            rest = [(n, 1, False)]
         case "solve" | "solve_lower" | "solve_upper" | "inv":
             rest = [(m, found[0][-1], False)]
         case _:
@@ -159,10 +187,17 @@ def _lanes_of(kind: str, dtype: PtirDType, rooms: Sequence[tuple[int, int, bool]
     return width
 
 
+def _is_small(shape: Shape, columns: int) -> bool:
+    """Return whether matrices have few columns, or rows, and not many more of the other: LAPACK decomposes long ones first."""
+    least, most = sorted(shape[-2:])
+    return least <= columns and most <= LONGEST * columns
+
+
 def fits_lanes(kind: str, dtype: PtirDType, shape: Shape, found: Sequence[Shape], host: TargetInfo) -> bool:
     """Return whether a batch has enough matrices, and these are so small, that each has a lane of its own."""
-    if 0 in shape:
+    if 0 in shape or (kind in SPECTRA and not _is_small(shape, MOST_IN_SPECTRA)):
         return False
     width = _lanes_of(kind, dtype, rooms_of(kind, shape[-2:], found), max(shape[:-2], default=1), host)
-    alone = kind in ALONE and max(shape[-2:]) <= MOST_ALONE
+    most = ALONE.get(kind, 0)
+    alone = _is_small(shape, most) if kind in SPECTRA else max(shape[-2:]) <= most
     return width >= (1 if alone else LEAST_LANES)

@@ -258,6 +258,10 @@ def _reader(view: Reading) -> Callable[[Frame], Array]:
     return read
 
 
+ISSUES = {"cholesky": "Matrix is not positive definite", "svd": "SVD did not converge"}
+"""Issues of matrices as NumPy's errors name them, by parts of the target's name."""
+
+
 def failure(site: FailureSite, record: Array) -> MindError:
     """The coded error of a failure that native code reported."""
     op = site.op
@@ -273,7 +277,7 @@ def failure(site: FailureSite, record: Array) -> MindError:
             found = _beyond(op, record)
         case Failure.SINGULAR:
             target, shapes = op.values()["target"], [read_type(x.type).shape for x in op.operands]
-            issue = "Matrix is not positive definite" if "cholesky" in target else "Singular matrix"  # as NumPy's errors say
+            issue = next((text for name, text in ISSUES.items() if name in target), "Singular matrix")
             found = error("E6006", f"custom call {target!r}: {issue}", operands=shapes)
         case Failure.PROMISE:
             found = broken_promise(("indices_are_sorted", "unique")[int(record[0])])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,12 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import mind_runtime
+from matrix_calls import call, calls, normal, run
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
-from mind_dialect.op import value_of
-from mind_lowering.native.matrix_steps import MOST_ALONE
-from native_same import same, text, types, way
-from ptir_forms import program, shape
-from ptir_rows import typed
+from mind_lowering.native.matrix_steps import ALONE, MOST_IN_SPECTRA
+from native_same import same, types, way
+from ptir_forms import program
 
 __all__ = ["way"]
 pytestmark = pytest.mark.usefixtures("way")
@@ -30,45 +28,11 @@ FEW = [(), (1,), (2,), (3,), (1, 2)]
 """Batches of which only what has no other kernel is in lanes, or in one."""
 
 
-def call(kind: str, *operands: Any, attrs: Any = None) -> list[Any]:
-    """A call of `mind.linalg`, with the results that its function has."""
-    (*batch, m, n), dtype = shape(operands[-1]), str(value_of(operands[-1]).type.element_type)
-    k = min(m, n)
-    rows = m if (attrs or {}).get("mode") == "complete" else k
-    sizes = {
-        "lu": [(m, n), (k,), (m,)],
-        "det": [()],
-        "slogdet": [(), ()],
-        "qr": [(m, rows), (rows, n)],
-        "geqrf": [(m, n), (k,), (m, k)],
-    }.get(kind, [(m, n)])
-    dtypes = [dtype] + (["si32", "si32"] if kind == "lu" else [dtype, dtype])
-    kinds = [typed(text(d, (*batch, *size))) for d, size in zip(dtypes, sizes, strict=False)]
-    return list(ptir.CustomCallOp(*operands, target=f"mind.linalg.{kind}.v1", attrs=attrs or {}, result_types=kinds).results)
-
-
-def calls(kind: str, attrs: Any = None) -> Callable[..., list[Any]]:
-    return lambda *operands: call(kind, *operands, attrs=attrs)
-
-
-def normal(seed: int, *sizes: int, dtype: str = "float64") -> Any:
-    return np.random.default_rng(seed).standard_normal(sizes).astype(dtype)
-
-
 def regular(seed: int, batch: tuple[int, ...], n: int, dtype: str) -> Any:
     """Matrices whose conditions are good, with pivots that are not on the diagonal."""
     x = normal(seed, *batch, n, n) / max(1, n) + 2 * np.eye(n)
     order = np.random.default_rng(seed).permuted(np.broadcast_to(np.arange(n), (*batch, n)), axis=-1)
     return np.take_along_axis(x, order[..., None], -2).astype(dtype)
-
-
-def run(body: Callable[..., Any], *arrays: Any) -> list[np.ndarray]:
-    """Results of kernels in lanes alone."""
-    compiled = mind_runtime.compile(program(types(*arrays), body), target="native")
-    assert "0 ops on NumPy" in compiled.explain()[0]
-    assert any("in lanes" in line for line in compiled.explain()) or max(arrays[0].shape[:-2], default=1) < 4
-    found = compiled(*arrays)
-    return list(found) if isinstance(found, tuple) else [found]
 
 
 def near(found: np.ndarray, wanted: Any, size: int = 1) -> None:
@@ -287,8 +251,13 @@ def test_which_matrices_have_lanes() -> None:
     assert "in lanes" not in explained("lu", 3, 4)
     assert "in lanes" in explained("cholesky", 4, 8, attrs={"failure": "error"})
     assert "in lanes" not in explained("cholesky", 3, 8)
-    assert "in lanes" in explained("slogdet", 3, MOST_ALONE)
-    assert f"1 to {MOST_ALONE} rows" in explained("slogdet", 3, MOST_ALONE + 1)
+    assert "in lanes" in explained("slogdet", 3, ALONE["slogdet"])
+    assert f"1 to {ALONE['slogdet']} rows" in explained("slogdet", 3, ALONE["slogdet"] + 1)
+    for kind in ("eigh", "svdvals"):
+        assert "in lanes" in explained(kind, 4, MOST_IN_SPECTRA)
+        assert "NumPy has LAPACK" in explained(kind, 4, MOST_IN_SPECTRA + 1)
+        assert "0 ops on NumPy" in explained(kind, ALONE[kind])
+        assert "NumPy has LAPACK" in explained(kind, ALONE[kind] + 1)
     assert "does not take its attributes" in explained("qr", 4, 4, attrs={"mode": "raw"})
 
 

@@ -19,9 +19,9 @@ from ..bessel import bessel_ie
 from ..erfc import erfc, erfcx
 from ..formulas import Formula, polynomial
 from ..unsupported import Refused
+from ..zeta import digamma, polygamma, zeta
 from . import special_coefficients as c
 from .converter import AtenConverter, Call, Operand, Row, Table
-from .zeta import digamma, polygamma, zeta
 
 Function = Callable[[Formula], SSAValue]
 ROOT_2_BY_PI, QUARTER = math.sqrt(2 / math.pi), math.pi / 4

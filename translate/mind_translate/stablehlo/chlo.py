@@ -7,6 +7,7 @@ Each decomposition names its formula and the range in which it keeps its digits.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from xdsl.ir import SSAValue
 
@@ -18,6 +19,7 @@ from ..erfc import erfc
 from ..formulas import Formula, of_real
 from ..landing import Lander
 from ..unsupported import Refused
+from ..zeta import polygamma_of, zeta
 from .complex_functions import (
     Function,
     complex_acos,
@@ -145,6 +147,18 @@ def _erfc(to: StablehloConverter, op: ForeignOp) -> SSAValue:
 REAL_SINH, REAL_COSH, REAL_ASINH = of_real(_sinh), of_real(_cosh), of_real(_asinh)
 REAL_ACOSH, REAL_ATANH = of_real(_acosh), of_real(_atanh)
 REAL_ASIN, REAL_ACOS, REAL_ATAN = of_real(_asin), of_real(_acos), of_real(_atan)
+
+
+def _of_two(function: Callable[[Lander, SSAValue, SSAValue], SSAValue]) -> StablehloRow:
+    """A function of two numbers, computed in f64 and rounded once."""
+
+    def row(to: StablehloConverter, op: ForeignOp) -> SSAValue:
+        dtype = to.dtype(op.operands[0])
+        if not dtype.is_float:
+            raise Refused(f"{op.short} of {dtype}")
+        return to.cast(function(to, *(to.cast(x, F64) for x in op.operands)), dtype)
+
+    return row
 
 
 def _square(to: StablehloConverter, op: ForeignOp) -> SSAValue:
@@ -277,7 +291,6 @@ _BINARY = (
     *("add", "and", "atan2", "complex", "divide", "maximum", "minimum", "multiply", "or", "power", "remainder", "shift_left"),
     *("shift_right_arithmetic", "shift_right_logical", "subtract", "xor", "compare"),
 )
-_SPECIAL = Refused("a special function", "compute it where its argument is known")
 
 FUNCTIONS: dict[str, Function] = {
     "acos": _function("acos", of_real(_acos), complex_acos(REAL_ASINH)),
@@ -294,8 +307,8 @@ CHLO: dict[str, StablehloRow | Refused] = {
     **{f"chlo.{name}": _row(function) for name, function in FUNCTIONS.items()},
     **{f"chlo.broadcast_{name}": _broadcast_binary(f"stablehlo.{name}") for name in _BINARY},
     "chlo.broadcast_next_after": _broadcast_binary("chlo.next_after"),
-    "chlo.broadcast_polygamma": Refused("a special function with broadcasting"),
-    "chlo.broadcast_zeta": Refused("a special function with broadcasting"),
+    "chlo.broadcast_polygamma": _broadcast_binary("chlo.polygamma"),
+    "chlo.broadcast_zeta": _broadcast_binary("chlo.zeta"),
     "chlo.broadcast_select": _broadcast_select,
     "chlo._asin_acos_kernel": Refused("a helper of complex arc functions"),
     "chlo.bessel_i1e": _bessel_i1e,
@@ -312,13 +325,13 @@ CHLO: dict[str, StablehloRow | Refused] = {
     "chlo.lgamma": unary(ptir.LgammaOp),
     "chlo.mulhi": _mulhi,
     "chlo.next_after": _next_after,
-    "chlo.polygamma": _SPECIAL,
+    "chlo.polygamma": _of_two(polygamma_of),
     "chlo.ragged_dot": _ragged_dot,
     "chlo.scan": Refused("chlo.scan", "lower it to stablehlo.while"),
     "chlo.square": _square,
     "chlo.tan": tangent,
     "chlo.top_k": _top_k,
-    "chlo.zeta": _SPECIAL,
+    "chlo.zeta": _of_two(zeta),
 }
 POINTWISE_CHLO = frozenset(CHLO) - {"chlo.constant", "chlo.ragged_dot", "chlo.scan", "chlo.top_k"}
 """The ops that work element by element."""
