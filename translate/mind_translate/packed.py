@@ -39,15 +39,15 @@ def blocked_product(
     """
     Return `x w^T` in `dtype`, where `w = (weight - zero) scale`.
 
-    `weights` are bytes of shape [N, blocks, bytes of a block], `scales` and `zeros` are [N, blocks] in `dtype`; `x` ends in all
-    columns of the blocks.
+    `weights` are bytes of shape [N, blocks, bytes of a block]. `scales` are [N, blocks] in `dtype`, and so are `zeros`, or in a
+    dtype whose numbers it holds exactly. `x` ends in all columns of the blocks.
     """
     codes = spread(to, weights) if bits == 4 else weights
     n, blocks, *block = to.shape(codes)
     lead = to.shape(x)[:-1]
     columns = to.reshape(to.cast(x, dtype), (*lead, blocks, *block))
     scale, zero = (to.place(v, [0, 1], (n, blocks, *block)) for v in (scales, zeros))
-    weights = to.emit(ptir.MulOp, to.emit(ptir.SubOp, to.cast(codes, dtype), zero), scale)
+    weights = to.emit(ptir.MulOp, to.emit(ptir.SubOp, to.cast(codes, dtype), to.cast(zero, dtype)), scale)
     summed = range(1 + len(block))
     axes = {"contract_lhs": [len(lead) + i for i in summed], "contract_rhs": [1 + i for i in summed], **CONTRACT}
     return to.emit(ptir.DotGeneralOp, columns, weights, **axes)

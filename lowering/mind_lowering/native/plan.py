@@ -66,6 +66,10 @@ class EnclosingLoop:
     """The packings that are hoisted out of it."""
 
 
+GROWTH = 2
+"""Results that are computed once for all calls take at most so many times the memory that they are computed from."""
+
+
 @dataclass(frozen=True)
 class PlannedKernel:
     """The code object of a kernel, and the buffers of its operands: those that it reads, then those that it writes."""
@@ -237,9 +241,13 @@ class NativePlan(Values, ABC):
         """Return whether elementwise ops read inputs that are the same in each call, and results are small."""
         buffers = buffers_of(views)
         fails = any(op.can_fail() for op in ops) or any(v.lookups for v in views)
-        if fails or any(isinstance(op, ptir.ReduceOp) for op in ops) or sum(map(self._bytes, results)) > self.host.l1_bytes:
+        small = max(self.host.l1_bytes, min(self.host.l2_bytes, GROWTH * sum(b.bytes for b in buffers)))
+        if fails or any(isinstance(op, ptir.ReduceOp) for op in ops) or sum(map(self._bytes, results)) > small:
             return False
-        return bool(buffers) and self.packing_number is None and self.fixed.issuperset(buffers)
+        return bool(buffers) and self.packing_number is None and all(map(self._is_same_in_calls, buffers))
+
+    def _is_same_in_calls(self, buffer: Buffer) -> bool:
+        return buffer.use is Use.CONSTANT or buffer in self.fixed
 
     def _bytes(self, value: SSAValue) -> int:
         return prod(self.shape(value)) * read_type(value.type).dtype.size
@@ -351,7 +359,7 @@ class NativePlan(Values, ABC):
     def _scope(self, views: Sequence[View]) -> EnclosingLoop | None:
         """Return the outermost loop that packing of views is hoisted out of, or what stands for all calls."""
         buffers = buffers_of([*views, *indices_of(views)])
-        if all(b.use is Use.CONSTANT or b in self.fixed for b in buffers):
+        if all(map(self._is_same_in_calls, buffers)):
             return self.calls
         return next((loop for loop in self.loops if loop.hoists and all(b.depth < loop.depth for b in buffers)), None)
 

@@ -28,6 +28,8 @@ from ptir_forms import like, program
 __all__ = ["way"]
 rng = np.random.default_rng(21)
 DECODED = "decoded in registers"
+ZEROS = {"each": "f32", "bytes": "ui8"}
+"""The dtypes of zero points of each block."""
 
 
 def shifts(values: tuple[int, int] = (0, 4)) -> Any:
@@ -53,7 +55,7 @@ def contracted(x: Any, w: Any, rank: int) -> Any:
 
 @dataclass(frozen=True)
 class Case:
-    """A product of `m` rows and `n` rows of weights of `depth`, in blocks, with zero points `none`, `one` or `each`."""
+    """A product of `m` rows and `n` rows of weights of `depth`, in blocks, with zero points `none`, `one`, `each` or `bytes`."""
 
     m: int
     n: int
@@ -79,18 +81,20 @@ class Case:
         scales = (2.0 ** rng.integers(-3, 4, (self.n, self.blocks))).astype(np.float32)
         zeros = rng.integers(0, 16, (self.n, self.blocks)).astype(np.float32)
         made = [x, codes.astype(np.int8 if self.signed else np.uint8), scales]
-        return [*made, zeros] if self.zeros == "each" else made
+        kept = {"each": [zeros], "bytes": [(zeros + 240 * (self.bits == 8)).astype(np.uint8)]}
+        return [*made, *kept.get(self.zeros, [])]
 
     def types(self) -> str:
         bytes_ = f"{'si8' if self.signed else 'ui8'}[{','.join(map(str, self.shape))}]"
         found = f"f32[{self.m},{self.depth}] {bytes_} f32[{self.n},{self.blocks}]"
-        return f"{found} f32[{self.n},{self.blocks}]" if self.zeros == "each" else found
+        return f"{found} {ZEROS[self.zeros]}[{self.n},{self.blocks}]" if self.zeros in ZEROS else found
 
     def weights(self, codes: Any, scales: Any, *zeros: Any) -> Any:
         numbers = ptir.CastOp(nibbles(codes, self.shape) if self.bits == 4 else codes, dtype="f32").result
         shape = (*self.shape, 2) if self.bits == 4 else self.shape
         if self.zeros != "none":
             zero = of_blocks(zeros[0], self.n, self.blocks, shape) if zeros else like(numbers, 8.0)
+            zero = ptir.CastOp(zero, dtype="f32").result if self.zeros == "bytes" else zero
             numbers = ptir.SubOp(numbers, zero).result
         return ptir.MulOp(numbers, of_blocks(scales, self.n, self.blocks, shape)).result
 
@@ -106,7 +110,7 @@ class Case:
         """The weights in f64."""
         numbers = np.stack([codes & 15, codes >> 4], -1) if self.bits == 4 else codes
         zero = zeros[0][..., None] if zeros else 8.0 if self.zeros == "one" else 0.0
-        w = (numbers.reshape(self.n, self.blocks, self.block) - zero) * scales.astype(np.float64)[..., None]
+        w = (numbers.reshape(self.n, self.blocks, self.block).astype(np.float64) - zero) * scales.astype(np.float64)[..., None]
         return w.reshape(self.n, self.depth)
 
     def check(self, body: Callable[..., Any] | None = None, *, decoded: bool = True, threads: int = 2) -> Any:
@@ -120,6 +124,7 @@ class Case:
 CASES = [
     Case(1, 7, 128, 32),
     Case(1, 4, 64, 16, zeros="one"),
+    Case(5, 7, 96, 32, zeros="bytes"),
     Case(1, 33, 512, 128, zeros="none"),
     Case(3, 9, 96, 32, zeros="one"),
     Case(4, 130, 256, 64),
@@ -127,6 +132,7 @@ CASES = [
     Case(1, 6, 1024, 1024, zeros="none"),
     Case(1, 7, 96, 32, bits=8, zeros="one"),
     Case(3, 66, 256, 16, bits=8),
+    Case(2, 5, 64, 16, bits=8, zeros="bytes"),
     Case(2, 5, 64, 32, bits=8, signed=True),
     Case(64, 6, 64, 32),
     Case(7, 6, 128, 64, bits=8),

@@ -48,9 +48,7 @@ def _matmul_nbits(to: OnnxConverter, node: Node) -> SSAValue:
         )
     x = to.pad(x, 0.0, [0] * len(shape), [*[0] * (len(shape) - 1), blocks * block - k])
     scale = to.cast(to.reshape(scales, (n, blocks)), dtype)
-    zero = to.like(float(ZERO_POINTS[bits]), scale)
-    if node.has(3):
-        zero = to.cast(_zero_points(to, node.x(3), n, blocks, bits), dtype)
+    zero = _zero_points(to, node.x(3), n, blocks, bits) if node.has(3) else to.like(float(ZERO_POINTS[bits]), scale)
     found = blocked_product(to, x, to.reshape(weights, (n, blocks, size)), scale, zero, bits, dtype)
     if node.has(5):
         found = to.plus(found, to.cast(node.x(5), dtype))

@@ -36,7 +36,7 @@ class BlockedWeights:
     """
     `rows` weights of `depth` each, `per_byte` to a byte of `codes`, which lie in order.
 
-    Zero points and scales are `[rows, blocks]`, or one number.
+    Zero points and scales are `[rows, blocks]`, or one number; scales are in f32, zero points are too, or bytes.
     """
 
     codes: View
@@ -95,10 +95,11 @@ def blocked_weights(op: ptir.FusionOp, views: Mapping[SSAValue, View]) -> Blocke
 
 
 def _decoded(value: SSAValue) -> tuple[SSAValue | None, SSAValue | None]:
-    """Return codes and the zero point of `cast(codes) - zero`, or of the cast alone."""
+    """Return codes and the zero point, before its cast if any, of `cast(codes) - zero`, or of the cast alone."""
     zero: SSAValue | None = None
     if isinstance(owner := value.owner, ptir.SubOp):
         value, zero = owner.operands
+        zero = zero.owner.operands[0] if isinstance(zero.owner, ptir.CastOp) else zero
     return (value.owner.operands[0], zero) if isinstance(value.owner, ptir.CastOp) else (None, None)
 
 
@@ -139,8 +140,10 @@ def _checked(shape: Ints, per_byte: int, codes: View, scale: View, zero: View | 
     if not replace(codes, shape=held, strides=codes.strides[: len(held)]).is_dense or (per_byte == 2 and codes.strides[-1]):
         return "codes that do not lie in order"
     given = [scale] if zero is None else [scale, zero]
-    if any(v.dtype is not F32 or v.lookups or isinstance(v.base, Indices) for v in given):
-        return "scales and zero points that are not read as f32"
+    if any(v.lookups or isinstance(v.base, Indices) for v in given) or scale.dtype is not F32:
+        return "scales that are not read as f32"
+    if zero is not None and zero.dtype not in (F32, UI8, SI8):
+        return f"zero points of {zero.dtype}"
     varies = max([0, *(a for v in given for a, stride in enumerate(v.strides) if stride and shape[a] > 1)])
     if varies > 1:
         return "scales that change within a block"

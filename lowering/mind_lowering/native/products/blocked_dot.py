@@ -178,9 +178,11 @@ class _Sums:
         return self.f.call("llvm.x86.avx512.permvar.sf.512", self.lanes.of("float"), *arguments, hint="w")
 
     def _of_block(self, view: View, c: int, block: str) -> str:
-        """The number of a block of a row of weights, in every lane."""
+        """The number of a block of a row of weights, in every lane, in f32."""
         if not isinstance(view.base, Buffer):
             assert isinstance(view.base, PtirLiteralAttr), "matched"
             return constant(self.lanes, view.base)
         row = self.f.add("%column", str(c))
-        return self.lanes.load(F32, self.places[view.base], index_of(self.f, view, [row, block]), 0)
+        one = self.lanes.narrowed(1)
+        number = one.load(view.dtype, self.places[view.base], index_of(self.f, view, [row, block]), 0)
+        return self.lanes.splat("float", number if view.dtype is F32 else cast(one, number, view.dtype, F32))
