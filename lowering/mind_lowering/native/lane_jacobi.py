@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from .lane_reflectors import reflected, reflector
+from .lane_reflectors import decomposed
 from .lane_rooms import LaneMatrix, Room, Work
 
 MOST_SWEEPS = 40
@@ -217,12 +217,7 @@ def _sorted(work: Work, values: Room, rows: Sequence[LaneMatrix], before: str) -
 
 def _left_vectors(work: Work, a: Room, left: Room, scales: Room) -> None:
     """Make orthonormal columns, of which the first ones have the directions of orthogonal ones."""
-    for k in work.each("0", str(a.columns)):
-        reflector(work, a, k, scales)
-        reflected(work, a, k, scales, a, work.f.add(k, "1"))
-    work.identity(left)
-    for k in work.backwards("0", str(a.columns)):
-        reflected(work, a, k, scales, left, k)
+    decomposed(work, a, left, scales)
     for k in work.each("0", str(a.columns)):
         is_turned = work.lanes.compare("fcmp olt", work.type, a.load(k, k), work.number(0.0))
         for r in work.each("0", str(left.rows)):

@@ -17,7 +17,7 @@ from .ir import Function
 from .kernel_text import argument
 from .lane_jacobi import emit_eigenvalues, emit_singular_values
 from .lane_lines import each_unit
-from .lane_reflectors import reflected, reflector
+from .lane_reflectors import decomposed
 from .lane_rooms import Room, Work
 from .matrix_steps import LaneFactorization
 from .target_info import TargetInfo
@@ -213,15 +213,10 @@ def _cholesky(work: Work, starts: Sequence[str]) -> None:
 
 
 def _reflectors(work: Work, starts: Sequence[str]) -> None:
-    """Make R and its reflectors in place, then multiply the reflectors to Q, from the last one on."""
+    """Decompose matrices into Q and R, or into R with its reflectors, their scales, and Q."""
     a, q, scales = work.rooms
     work.read(0, starts[0], a)
-    for k in work.each("0", str(scales.rows)):
-        reflector(work, a, k, scales)
-        reflected(work, a, k, scales, a, work.f.add(k, "1"))
-    work.identity(q)
-    for k in work.backwards("0", str(scales.rows)):
-        reflected(work, a, k, scales, q, k)
+    decomposed(work, a, q, scales)
     given = len(work.step.given)
     if work.step.kind == "geqrf":
         work.write(given, starts[1], a)

@@ -57,3 +57,13 @@ def reflected(work: Work, a: Room, k: str, scales: Room, x: Room, first: str) ->
         x.store(work.op("fsub", head, along), k, c)
         for r in work.each(below, rows):
             x.store(work.less(x.load(r, c), along, a.load(r, k)), r, c)
+
+
+def decomposed(work: Work, a: Room, q: Room, scales: Room) -> None:
+    """Make R and its reflectors in place, then multiply the reflectors to Q, from the last one on."""
+    for k in work.each("0", str(scales.rows)):
+        reflector(work, a, k, scales)
+        reflected(work, a, k, scales, a, work.f.add(k, "1"))
+    work.identity(q)
+    for k in work.backwards("0", str(scales.rows)):
+        reflected(work, a, k, scales, q, k)
