@@ -29,7 +29,7 @@ _NUMPY_KEEPS = {"avx2vnni": _WITH_AVX2, "avx2": _WITH_AVX2, "baseline": set[str]
 def with_stated_caches() -> TargetInfo:
     """Return this machine with the caches that `TARGETS` has, so that plans depend on the instruction set alone."""
     like = TARGETS[THIS.isa]
-    return replace(THIS, l1_bytes=like.l1_bytes, l2_bytes=like.l2_bytes)
+    return replace(THIS, l1_bytes=like.l1_bytes, l2_bytes=like.l2_bytes, shared_bytes=like.shared_bytes)
 
 
 def environment(isa: str) -> Mapping[str, str]:

@@ -111,7 +111,7 @@ def _emit_rows(f: Function, host: TargetInfo, step: RowStep, sites: Sites) -> in
     else:
         loops = AlongLoops(f, host, sites, plan, chosen.axes, chosen.along, chosen.width)
     values = [v for _, v, _ in plan.outputs]
-    past = [value for value, streams in zip(values, step.past(), strict=True) if streams]
+    past = [value for value, streams in zip(values, step.past(host.shared_bytes), strict=True) if streams]
     loops.emit(step.views, hints, plan.rows, step.per_unit, past)
     f.ret("0")
     return -(-chosen.count(plan) // step.per_unit)

@@ -35,7 +35,7 @@ from .reasons import unsupported
 from .schedule import ENOUGH
 from .slides import Slide
 from .steps import NativeStep
-from .target_info import TargetInfo
+from .target_info import SHARED, TargetInfo
 from .views import Buffer, Indices, View
 
 SCRATCH = 192 << 10
@@ -150,9 +150,9 @@ class ExtremesGradient(NativeStep):
         bases = buffers_of(self.views)
         return Access(bases[:-1], bases[-1:])
 
-    def past(self) -> bool:
-        """Return whether the gradient is written by non-temporal stores, when buffers have their places."""
-        return passing([self.x, self.y, self.g], [self.out])[0]
+    def past(self, cache: int = SHARED[0]) -> bool:
+        """Return whether the gradient is written by non-temporal stores, as `passing` does."""
+        return passing([self.x, self.y, self.g], [self.out], cache)[0]
 
     def key(self) -> Hashable:
         views = tuple([layout(v) for v in self.views])

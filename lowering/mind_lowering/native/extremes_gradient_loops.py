@@ -56,7 +56,7 @@ class _Band(Places):
             for u in f.each("%begin", "%end", hint="unit"):
                 self.unit(u)
 
-        twice(f, [self.out.base] if step.past() and self.is_in_lines(self.out) else [], loops)
+        twice(f, [self.out.base] if step.past(self.host.shared_bytes) and self.is_in_lines(self.out) else [], loops)
         f.ret("0")
         return prod(step.grid)
 

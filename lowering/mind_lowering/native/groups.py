@@ -24,7 +24,7 @@ from .memory import Access, buffers_of
 from .nontemporal import passing
 from .slides import Clip
 from .steps import NativeStep
-from .target_info import TargetInfo
+from .target_info import SHARED, TargetInfo
 from .views import Buffer, Joined, View, indices_of
 
 
@@ -110,10 +110,10 @@ class Group(NativeStep):
         pairs = enumerate(pairwise(targets))
         return {k for k, (a, b) in pairs if (a.base, a.strides, a.offset + 1) == (b.base, b.strides, b.offset)}
 
-    def past(self) -> list[bool]:
-        """Return which results are written by non-temporal stores, when buffers have their places; of joined ones the first."""
+    def past(self, cache: int = SHARED[0]) -> list[bool]:
+        """Return which results are written by non-temporal stores, as `passing` does; of joined ones the first."""
         targets = [of_parts(v) if k in self.joined else v for k, (_, v) in enumerate(self.outputs) if k - 1 not in self.joined]
-        found = iter(passing([*self.inputs.values(), *self.tables.values()], targets))
+        found = iter(passing([*self.inputs.values(), *self.tables.values()], targets, cache))
         return [k - 1 not in self.joined and next(found) for k in range(len(self.outputs))]
 
     def cost(self, host: TargetInfo) -> float:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mind_dialect.errors import error
 
-from .target_info import TARGETS, TargetInfo, target_of
+from .target_info import SHARED, TARGETS, TargetInfo, target_of
 
 ISA_VARIABLE = "MIND_NATIVE_ISA"
 CHECKS_VARIABLE = "MIND_NATIVE_CHECKS"
@@ -51,7 +51,9 @@ def detect() -> TargetInfo:
     other = target_of(wanted, ISA_VARIABLE)
     if wanted not in runnable():
         raise error("E7001", f"{ISA_VARIABLE}={wanted!r}, which this machine ({found.isa}) cannot run", option=ISA_VARIABLE)
-    return replace(other, l1_bytes=found.l1_bytes, l2_bytes=found.l2_bytes, checked=found.checked)
+    return replace(
+        other, l1_bytes=found.l1_bytes, l2_bytes=found.l2_bytes, shared_bytes=found.shared_bytes, checked=found.checked
+    )
 
 
 def runnable() -> Sequence[str]:
@@ -67,7 +69,9 @@ def runnable() -> Sequence[str]:
 def this_machine() -> TargetInfo:
     """This machine as its operating system describes it; what is not known to be there is taken to be absent."""
     found = TARGETS[runnable()[0]]
-    return replace(found, cpu="", l1_bytes=_cache_bytes(1, found.l1_bytes), l2_bytes=_cache_bytes(2, found.l2_bytes))
+    first, second, third = (_cache_bytes(k, n) for k, n in ((1, found.l1_bytes), (2, found.l2_bytes), (3, found.shared_bytes)))
+    least, most = SHARED
+    return replace(found, cpu="", l1_bytes=first, l2_bytes=second, shared_bytes=max(least, min(third, most)))
 
 
 def _is_aarch64() -> bool:

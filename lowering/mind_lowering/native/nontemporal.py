@@ -11,16 +11,16 @@ from collections.abc import Callable, Sequence
 
 from .costs import traffic
 from .ir import Function
-from .target_info import LINE
+from .target_info import LINE, SHARED
 from .views import Buffer, View
 
-STREAMED = 32 << 20
-"""Bytes that a kernel reads and writes from which on its results go past the caches."""
+STREAMED = 1.0
+"""Bytes that a kernel reads and writes for each of the shared cache, from which on its results go past the caches."""
 
 
-def passing(reads: Sequence[View], writes: Sequence[View]) -> list[bool]:
+def passing(reads: Sequence[View], writes: Sequence[View], cache: int = SHARED[0]) -> list[bool]:
     """
-    Return which results are written by non-temporal stores, when buffers have their places.
+    Return which results are written by non-temporal stores, when buffers have their places, past a `cache` of so many bytes.
 
     Those that are results of the program, so that the next kernel hardly reads them, and much of the traffic.
     """
@@ -30,7 +30,7 @@ def passing(reads: Sequence[View], writes: Sequence[View]) -> list[bool]:
     for view in writes:
         base = view.base
         is_result = isinstance(base, Buffer) and base.is_new and base.location not in held
-        found.append(is_result and view.is_whole and total >= STREAMED and view.count * view.dtype.size * 8 >= total)
+        found.append(is_result and view.is_whole and total >= STREAMED * cache and view.count * view.dtype.size * 8 >= total)
     return found
 
 

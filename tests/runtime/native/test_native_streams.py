@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -94,9 +96,29 @@ def test_every_machine_has_such_stores(isa: str) -> None:
     assert store in jit.assembly(native.text, TARGETS[isa])
 
 
-def test_small_results_stay_in_the_caches() -> None:
-    host = TARGETS["avx2"]
-    native = lower(prepared(function_of(program(*PROGRAMS["softmax"])), host), host)
-    assert "nontemporal" not in native.text
-    large = lower(prepared(function_of(program("f32[4096,2048]", softmax)), host), host)
-    assert "nontemporal" in large.text
+@pytest.mark.parametrize(
+    ("mebibytes", "rows", "is_past"), [(32, 40, False), (32, 4095, False), (32, 4096, True), (48, 4096, False), (48, 6144, True)]
+)
+@pytest.mark.parametrize("forms", [softmax, lambda x: [ptir.ExpOp(x)]], ids=["rows", "elementwise"])
+def test_results_stay_in_the_cache_that_holds_them(mebibytes: int, rows: int, is_past: bool, forms: Any) -> None:
+    host = replace(TARGETS["avx2"], shared_bytes=mebibytes << 20)
+    native = lower(prepared(function_of(program(f"f32[{rows},1024]", forms)), host), host)
+    assert ("nontemporal" in native.text) == is_past
+
+
+CLAIMED: dict[str, tuple[str, Any, int]] = {
+    "softmax": ("f32[40,1024]", softmax, 2),
+    "wide softmax": ("f64[40,1024]", softmax, 2),
+    "resident": ("f32[40,64]", softmax, 0),
+    "short": ("bf16[40,200]", softmax, 0),
+    "one pass": ("f32[40,1024]", lambda x: [ptir.ExpOp(x)], 0),
+    "past the caches where aligned": ("f32[8192,1024]", softmax, 2),
+}
+"""Programs, and how many lines of results an iteration of two vectors of AVX-512 asks for before they are written."""
+
+
+@pytest.mark.parametrize("name", CLAIMED)
+def test_lines_of_results_are_fetched_before_they_are_written(name: str) -> None:
+    types, forms, count = CLAIMED[name]
+    native = lower(prepared(function_of(program(types, forms)), TARGETS["avx512"]), TARGETS["avx512"])
+    assert len(re.findall(r"prefetch.*, i32 1, i32 3, i32 1\)", native.text)) == count

@@ -2,7 +2,7 @@
 The loops of a row kernel whose lanes run along each row; what is one number per row is read or computed as a scalar.
 
 Short rows stay in registers from pass to pass. Of longer ones, what is dear to compute is kept in memory of the kernel's own, and
-the next row is fetched while this one is worked on.
+the next row is fetched while this one is worked on, as are the lines that a later pass writes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..kernel_text import fail_where, prefetch
 from ..lanes import Lanes, register, stored
 from ..nest import Axis
 from ..nontemporal import twice
-from ..places import Indexes
+from ..places import Indexes, Place, Spot
 from ..reductions import finished, fold, identity
 from ..target_info import LINE, TargetInfo
 from ..views import Buffer, Indices, View
@@ -33,7 +33,7 @@ RESIDENT = 8
 RESIDENT_OPS = 200
 """Vectors of all values of such a row, at most."""
 FETCHED = 512
-"""Bytes of a row from which on the next one is fetched ahead."""
+"""Bytes of a row from which on the next one is fetched ahead, and lines of results are."""
 
 
 class AlongLoops(RowLoops):
@@ -99,7 +99,7 @@ class AlongLoops(RowLoops):
             [RowLanes(lanes, str(i * self.width)) for i, lanes in enumerate(self.all_lanes())] if self.resident else []
         )
         self.begin(at)
-        fetching = max(range(self.plan.stages), key=lambda s: sum(v.cost for v in self.needed(s)))
+        fetching = self.dearest(self.plan.stages)
         for stage in range(self.plan.stages):
             self.numbers(stage)
             self.sweep(stage, at, fetching == stage and not self.resident)
@@ -107,6 +107,10 @@ class AlongLoops(RowLoops):
         for value, spot in self.outputs.items():
             if value.is_thin:
                 self.write(self.place(spot, at), "0", Lanes(self.f, self.host, 1, hint=spot.hint), self.scalar(value))
+
+    def dearest(self, stages: int) -> int:
+        """Return the pass that costs most, of the first so many: memory is waited for the least while it runs."""
+        return max(range(stages), key=lambda s: sum(v.cost for v in self.needed(s)))
 
     def indexes(self, row: str) -> Indexes:
         """The indices of a row along the axes that are kept."""
@@ -216,11 +220,14 @@ class AlongLoops(RowLoops):
             return self.together(run, self.iterations, list(state))
         n, step = self.extent, self.width * run.unroll
         full = n - n % step
+        claimed = [(v, self.place(s, at)) for v, s in self.outputs.items() if self.claims(run.stage, v, s)]
 
         def body(index: str, /, *values: str) -> list[str]:
             iterations = [RowLanes(self.lanes(), self.f.add(index, str(u * self.width))) for u in range(run.unroll)]
-            for u, iteration in enumerate(iterations if fetches else ()):
-                self.fetch(run, iteration, u * self.width)
+            for u, iteration in enumerate(iterations):
+                if fetches:
+                    self.fetch(run, iteration, u * self.width)
+                self.claim(claimed, iteration, u * self.width)
             return self.together(run, iterations, list(values))
 
         found = self.f.loop("0", str(full), step, body, self.typed(run, state), "x")
@@ -258,6 +265,18 @@ class AlongLoops(RowLoops):
             if self.extent * dtype.size >= FETCHED and before * dtype.size % LINE == 0:
                 next = self.f.address(stored(dtype), place.text, self.f.add(iteration.index, str(step)))
                 prefetch(self.f, next)
+
+    def claims(self, stage: int, value: Value, spot: Spot) -> bool:
+        """Return whether this pass, the dearest before that which writes a value, asks for the lines to be written."""
+        if value.is_thin or not value.stage or value in self.past or self.stride(spot) != 1:
+            return False
+        return stage == self.dearest(value.stage) and self.extent * value.dtype.size >= FETCHED
+
+    def claim(self, claimed: Sequence[tuple[Value, Place]], iteration: RowLanes, before: int) -> None:
+        """Ask for the lines of some lanes that a later pass writes, unless `before` elements of this iteration are on them."""
+        for value, place in claimed:
+            if before * value.dtype.size % LINE == 0:
+                prefetch(self.f, self.f.address(stored(value.dtype), place.text, iteration.index), write=True)
 
 
 def _widening(dtype: PtirDType) -> str:

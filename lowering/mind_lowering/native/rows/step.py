@@ -27,7 +27,7 @@ from ..nest import Axis, axes_of, lane_axis
 from ..nontemporal import passing
 from ..patterns import Builder, Operands, moving
 from ..steps import NativeStep
-from ..target_info import LINE, TargetInfo
+from ..target_info import LINE, SHARED, TargetInfo
 from ..views import Buffer, Use, View, whole
 from .body import Unfit, anywhere, computed_in, plan_rows
 from .plan import REGISTERS, RowPlan, Value, kept_size
@@ -107,9 +107,9 @@ class RowStep(NativeStep):
         parts += [(numbers[v], frozenset(op.properties.items()), accumulator(op)) for op, v in plan.columns]
         return tuple([*parts, *(layout(v) for v in self.views), tuple(self.past())])
 
-    def past(self) -> list[bool]:
-        """Return which results are written by non-temporal stores, when buffers have their places."""
-        return passing(list(self.plan.inputs), [v for _, _, v in self.plan.outputs])
+    def past(self, cache: int = SHARED[0]) -> list[bool]:
+        """Return which results are written by non-temporal stores, as `passing` does."""
+        return passing(list(self.plan.inputs), [v for _, _, v in self.plan.outputs], cache)
 
     def _over(self) -> list[tuple[Buffer, Buffer]]:
         """Return pairs of a result of the last pass and the operand that it may be put over, which is read place by place."""
