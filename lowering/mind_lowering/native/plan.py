@@ -229,7 +229,8 @@ class NativePlan(Values, ABC):
 
         What little depends on fixed inputs alone is computed once for all calls, as packing is: result by result.
         """
-        views = [v for op in ops for value in op.operands if value.owner not in ops for v in in_memory_of(self.view(value))]
+        inner = set[Operation | Block](ops)
+        views = [v for op in ops for value in op.operands if value.owner not in inner for v in in_memory_of(self.view(value))]
         if not self._is_fixed(ops, results, views):
             self._group(ops, results)
             return
