@@ -15,8 +15,8 @@ from .words import TILE_ROWS, Words, by_words, words_of
 
 WIDE_PANELS = (8, 6, 4, 3, 2)
 """Numbers of vectors of columns that a panel may have."""
-MANY_ROWS = 192
-"""More rows are cut into blocks that are units of work: fewer stay in cache while panels of columns pass by."""
+MANY_ROWS, MANY_PANELS = 192, 8
+"""More rows are cut into blocks that are units of work, unless they stay in cache while panels pass by, and so many do."""
 MOST_DOT_ROWS = 4
 """So many rows at most are multiplied with rows of the other operand by dot products."""
 MOST_BANDS, LEAST_BAND, BAND_BYTES = 32, 48, 128 << 10
@@ -101,14 +101,16 @@ def choose(
     copy_rhs = words is not None or _is_rhs_copied(host, rhs, total, tiles, decoded=decoded, kept=kept)
     # Panels twice as large as the first cache do best: sums go to memory half as often as with those that fit.
     block = depth if not copy_rhs else _block(depth, 2 * host.l1_bytes // (vectors * width * total.size))
-    by_rows = rows > MANY_ROWS or (tiles > 1 and (panels == 1 or limited))
+    near = rows * depth * total.size <= host.l2_bytes // 2 and panels >= MANY_PANELS
+    by_rows = (rows > MANY_ROWS and not near) or (tiles > 1 and (panels == 1 or limited))
     copy_lhs = words is not None or _is_lhs_copied(host, lhs, total, tall, panels, by_rows=by_rows)
     together = tiles
     if by_rows:
         most = max(1, host.l2_bytes // 2 // (block * total.size * tall))
         small = panels * vectors * width * depth * total.size <= host.l2_bytes
         together = in_unit(tiles, LIMITED_TILES if limited else (3, 6) if small else (5, 8), most)
-    group = max(1, min(STRETCH // (vectors * width * total.size), panels // 8)) if copy_rhs else 1
+    wide = STRETCH // (vectors * width * total.size)
+    group = in_unit(panels, (min(2, wide), wide), panels // 8) if copy_rhs else 1
     kept = kept and copy_rhs and not by_rows
     return ProductCut(width, tall, vectors, block, by_rows, together, copy_lhs, copy_rhs, group, kept=kept, words=words)
 
@@ -158,14 +160,17 @@ def in_unit(tiles: int, between: tuple[int, int], most: int) -> int:
     """
     Return the number of tiles in a unit of work: so that 2, 4 or 8 threads have about equally much to do.
 
-    >>> in_unit(86, (3, 6), 40), in_unit(66, (3, 6), 40), in_unit(43, (3, 6), 40), in_unit(86, (5, 8), 40), in_unit(43, (3, 6), 2)
-    (4, 3, 6, 6, 2)
+    Threads take units one after the other, and the last one has fewer tiles.
+
+    >>> in_unit(86, (3, 6), 40), in_unit(66, (3, 6), 40), in_unit(46, (3, 6), 40), in_unit(86, (5, 8), 40), in_unit(43, (3, 6), 2)
+    (3, 3, 6, 6, 2)
     """
     low, high = (max(1, min(count, most)) for count in between)
 
     def iterations(count: int) -> int:
-        units = -(-tiles // count)
-        return sum(-(-units // threads) * threads for threads in (2, 4, 8)) * count
+        units, last = divmod(tiles, count)
+        ends = ((threads, units // threads * count + last, -(-units // threads) * count) for threads in (2, 4, 8))
+        return sum(threads * max(end) for threads, *end in ends)
 
     return min(range(low, high + 1), key=lambda count: (iterations(count), -count))
 
