@@ -27,6 +27,8 @@ MODES = {"linear": "linear", "bilinear": "linear", "nearest": "nearest", "cubic"
 PADDINGS = ("zeros", "border", "reflection")
 _CUBIC = -0.75
 """The parameter of Keys' filter."""
+FARTHEST = 2
+"""A neighbour of a place within the ends is at most so far beyond them."""
 MOST_CORNERS = 64
 """Neighbours of a place that are written as ops of their own: those of the cubic filter in three dimensions."""
 
@@ -41,6 +43,12 @@ def _reflected(to: OnnxConverter, place: SSAValue, low: float, high: float) -> S
     flips = to.emit(ptir.FloorOp, to.over(distance, span))
     is_even = to.compare("equal", to.two(ptir.RemainderOp, flips, 2.0), 0.0)
     return to.select(is_even, to.plus(extra, low), to.minus(high, extra))
+
+
+def _reflected_once(to: OnnxConverter, place: SSAValue, low: float, high: float) -> SSAValue:
+    """Reflected at an end that it is beyond, by no more than from one end to the other."""
+    place = to.select(to.compare("less", place, low), to.minus(2 * low, place), place)
+    return to.select(to.compare("greater", place, high), to.minus(2 * high, place), place)
 
 
 def _clipped(to: OnnxConverter, place: SSAValue, size: int) -> SSAValue:
@@ -73,10 +81,11 @@ class ImageAxis:
         return to.select(beyond, inner, place)
 
     def element(self, place: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """The index of the element at a whole place, and whether there is one; NaN has none."""
+        """The index of the element at a whole place, at most 2 beyond the ends, and whether there is one; NaN has none."""
         to = self.to
         if self.padding == "reflection":
-            place = to.emit(ptir.FloorOp, _reflected(to, place, *self.ends))
+            reflected = _reflected_once if self.ends[1] - self.ends[0] >= FARTHEST else _reflected
+            place = to.emit(ptir.FloorOp, reflected(to, place, *self.ends))
         if self.padding != "zeros":
             place = _clipped(to, place, self.size)
         inside = to.emit(ptir.AndOp, to.compare("greater_equal", place, 0.0), to.compare("less", place, float(self.size)))
