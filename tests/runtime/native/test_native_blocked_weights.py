@@ -28,7 +28,7 @@ from ptir_forms import like, program
 __all__ = ["way"]
 rng = np.random.default_rng(21)
 DECODED = "decoded in registers"
-ZEROS = {"each": "f32", "bytes": "ui8"}
+ZEROS = {"each": "f32", "bytes": "ui8", "signed bytes": "si8"}
 """The dtypes of zero points of each block."""
 
 
@@ -55,7 +55,7 @@ def contracted(x: Any, w: Any, rank: int) -> Any:
 
 @dataclass(frozen=True)
 class Case:
-    """A product of `m` rows and `n` rows of weights of `depth`, in blocks, with zero points `none`, `one`, `each` or `bytes`."""
+    """A product of `m` rows and `n` rows of weights of `depth`, in blocks, with zero points `none`, `one` or in `ZEROS`."""
 
     m: int
     n: int
@@ -81,7 +81,11 @@ class Case:
         scales = (2.0 ** rng.integers(-3, 4, (self.n, self.blocks))).astype(np.float32)
         zeros = rng.integers(0, 16, (self.n, self.blocks)).astype(np.float32)
         made = [x, codes.astype(np.int8 if self.signed else np.uint8), scales]
-        kept = {"each": [zeros], "bytes": [(zeros + 240 * (self.bits == 8)).astype(np.uint8)]}
+        kept = {
+            "each": [zeros],
+            "bytes": [(zeros + 240 * (self.bits == 8)).astype(np.uint8)],
+            "signed bytes": [(zeros * 8 - 128).astype(np.int8)],
+        }
         return [*made, *kept.get(self.zeros, [])]
 
     def types(self) -> str:
@@ -94,7 +98,7 @@ class Case:
         shape = (*self.shape, 2) if self.bits == 4 else self.shape
         if self.zeros != "none":
             zero = of_blocks(zeros[0], self.n, self.blocks, shape) if zeros else like(numbers, 8.0)
-            zero = ptir.CastOp(zero, dtype="f32").result if self.zeros == "bytes" else zero
+            zero = ptir.CastOp(zero, dtype="f32").result if self.zeros.endswith("bytes") else zero
             numbers = ptir.SubOp(numbers, zero).result
         return ptir.MulOp(numbers, of_blocks(scales, self.n, self.blocks, shape)).result
 
@@ -134,6 +138,8 @@ CASES = [
     Case(3, 66, 256, 16, bits=8),
     Case(2, 5, 64, 16, bits=8, zeros="bytes"),
     Case(2, 5, 64, 32, bits=8, signed=True),
+    Case(2, 5, 64, 32, bits=8, zeros="signed bytes", signed=True),
+    Case(9, 9, 96, 32, zeros="signed bytes"),
     Case(64, 6, 64, 32),
     Case(7, 6, 128, 64, bits=8),
 ]
@@ -255,8 +261,15 @@ def test_weights_of_another_shape() -> None:
 # What is not decoded in registers, and right all the same
 
 
-def test_many_rows_share_weights_that_are_decoded_once() -> None:
-    Case(65, 7, 128, 32).check(decoded=False)
+@pytest.mark.parametrize("isa", RUNNABLE)
+def test_many_rows_share_weights_that_are_decoded_once(isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of weights that are looked up, more rows are few."""
+    monkeypatch.setenv(ISA_VARIABLE, isa)
+    Case(64, 7, 128, 32).check()
+    Case(65, 7, 128, 32, zeros="bytes").check(decoded=isa.startswith("avx512"))
+    Case(128, 130, 128, 32).check(decoded=isa.startswith("avx512"))
+    Case(129, 7, 128, 32).check(decoded=False)
+    Case(65, 7, 128, 16).check(decoded=False)
     Case(70, 7, 128, 32, bits=8).check(decoded=False)
 
 

@@ -94,6 +94,22 @@ def test_one_element_and_whole_numbers_are_sampled() -> None:
     agrees(by_reference, "GridSample", [np.arange(12).reshape(1, 1, 3, 4), grid(1, 2, 3, 2)], mode="nearest")
 
 
+@pytest.mark.parametrize(("align", "size"), [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (1, 4)])
+@pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
+def test_short_images_are_reflected_as_often_as_it_takes(mode: str, align: int, size: int) -> None:
+    """Neighbours are reflected once where the image is long enough; of one aligned element the reference divides by 0."""
+    attributes = {"mode": mode, "padding_mode": "reflection", "align_corners": align}
+    agrees(by_reference, "GridSample", [normal(1, 2, size, 4), grid(1, 3, 5, 2)], **attributes)
+
+
+def test_positions_in_large_images_have_64_bits() -> None:
+    for rows, dtype in ((2**15 - 1, "i32"), (2**15, "i64")):
+        image = np.broadcast_to(np.float32(0), (1, 1, rows, 2**16))
+        text = str(read_onnx(model("GridSample", [image, grid(1, 2, 2, 2)], 20).SerializeToString()))
+        (gather,) = {line.split(" : ")[1] for line in text.splitlines() if "ptir.gather" in line}
+        assert f"4xs{dtype}" in gather
+
+
 def test_a_coordinate_that_is_nan_reads_nothing() -> None:
     places = np.array([[[[np.nan, 0.0], [0.0, 0.0]]]], np.float32)
     made = model("GridSample", [np.ones((1, 1, 3, 3), np.float32), places], 20, mode="nearest")

@@ -149,7 +149,7 @@ def deform_conv(to: OnnxConverter, node: Node) -> SSAValue:
         move = to.reshape(to.part(moves, 2, i, i + 1), (batch * parts, size, *out))
         at.append(to.plus(move, to.broadcast(_window_places(to, i, kernel, out, strides, dilations, pads, move), to.shape(move))))
     flat = to.reshape(to.cast(x, wide), (batch * parts, shape[1] // parts, math.prod(shape[2:])))
-    axes = [ImageAxis(to, extent, "zeros", align=True) for extent in shape[2:]]
+    axes = [ImageAxis(to, shape[2:], i, "zeros", align=True) for i in range(n)]
     columns = interpolated(to, flat, axes, at, "linear")
     length = math.prod(out)
     if (mask := node.optional(4)) is not None:

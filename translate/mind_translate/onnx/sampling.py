@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.errors import brief, error
-from mind_dialect.ptir.types import F32, SI64
+from mind_dialect.ptir.types import F32, SI32, SI64
 
 from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow
@@ -23,10 +23,14 @@ from .emitter import check_constants, static
 from .model import array_dtype
 from .node import Node
 
+Element = tuple[SSAValue, SSAValue]
+"""The index of an element, along an axis or in a flat image, and whether there is one."""
 MODES = {"linear": "linear", "bilinear": "linear", "nearest": "nearest", "cubic": "cubic", "bicubic": "cubic"}
 PADDINGS = ("zeros", "border", "reflection")
 _CUBIC = -0.75
 """The parameter of Keys' filter."""
+FARTHEST = 2
+"""A neighbour of a place within the ends is at most so far beyond them."""
 MOST_CORNERS = 64
 """Neighbours of a place that are written as ops of their own: those of the cubic filter in three dimensions."""
 
@@ -43,6 +47,12 @@ def _reflected(to: OnnxConverter, place: SSAValue, low: float, high: float) -> S
     return to.select(is_even, to.plus(extra, low), to.minus(high, extra))
 
 
+def _reflected_once(to: OnnxConverter, place: SSAValue, low: float, high: float) -> SSAValue:
+    """Reflected at an end that it is beyond, by no more than from one end to the other."""
+    place = to.select(to.compare("less", place, low), to.minus(2 * low, place), place)
+    return to.select(to.compare("greater", place, high), to.minus(2 * high, place), place)
+
+
 def _clipped(to: OnnxConverter, place: SSAValue, size: int) -> SSAValue:
     place = to.select(to.compare("less", place, 0.0), to.like(0.0, place), place)
     return to.select(to.compare("greater", place, size - 1.0), to.like(size - 1.0, place), place)
@@ -51,9 +61,10 @@ def _clipped(to: OnnxConverter, place: SSAValue, size: int) -> SSAValue:
 class ImageAxis:
     """An axis of an image: how long it is, and what lies beyond its ends."""
 
-    def __init__(self, to: OnnxConverter, size: int, padding: str, align: bool):
-        self.to, self.size, self.padding, self.align = to, size, padding, align
-        self.ends = (0.0, size - 1.0) if align else (-0.5, size - 0.5)
+    def __init__(self, to: OnnxConverter, sizes: Sequence[int], axis: int, padding: str, align: bool):
+        self.to, self.size, self.padding, self.align = to, sizes[axis], padding, align
+        self.index = SI32 if math.prod(sizes) < 2**31 else SI64
+        self.ends = (0.0, self.size - 1.0) if align else (-0.5, self.size - 0.5)
 
     def place(self, coordinate: SSAValue, mode: str) -> SSAValue:
         """
@@ -72,15 +83,16 @@ class ImageAxis:
         inner = _clipped(to, place, size) if self.padding == "border" else _reflected(to, place, *self.ends)
         return to.select(beyond, inner, place)
 
-    def element(self, place: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """The index of the element at a whole place, and whether there is one; NaN has none."""
+    def element(self, place: SSAValue) -> Element:
+        """The index of the element at a whole place, at most 2 beyond the ends, and whether there is one; NaN has none."""
         to = self.to
         if self.padding == "reflection":
-            place = to.emit(ptir.FloorOp, _reflected(to, place, *self.ends))
+            reflected = _reflected_once if self.ends[1] - self.ends[0] >= FARTHEST else _reflected
+            place = to.emit(ptir.FloorOp, reflected(to, place, *self.ends))
         if self.padding != "zeros":
             place = _clipped(to, place, self.size)
         inside = to.emit(ptir.AndOp, to.compare("greater_equal", place, 0.0), to.compare("less", place, float(self.size)))
-        return to.cast(to.select(inside, place, to.like(0.0, place)), SI64), inside
+        return to.cast(to.select(inside, place, to.like(0.0, place)), self.index), inside
 
 
 def _filter(to: OnnxConverter, mode: str, share: SSAValue) -> list[tuple[int, SSAValue]]:
@@ -119,7 +131,7 @@ def grid_sample(to: OnnxConverter, node: Node) -> SSAValue:
     if 4**count > MOST_CORNERS and mode == "cubic":
         raise Refused(f"cubic interpolation in {count} dimensions", "at most 3 are")
     wide = to.dtype(grid) if to.dtype(grid).bits >= 32 else F32
-    axes = [ImageAxis(to, n, padding, align) for n in shape[2:]]
+    axes = [ImageAxis(to, shape[2:], i, padding, align) for i in range(count)]
     parts = (to.reshape(to.part(grid, count + 1, i, i + 1), places[:-1]) for i in range(count - 1, -1, -1))
     at = [axis.place(to.cast(part, wide), mode) for axis, part in zip(axes, parts, strict=True)]
     flat = to.reshape(x, (*shape[:2], math.prod(shape[2:])))
@@ -131,11 +143,18 @@ def grid_sample(to: OnnxConverter, node: Node) -> SSAValue:
 
 
 def interpolated(to: OnnxConverter, flat: SSAValue, axes: Sequence[ImageAxis], at: Sequence[SSAValue], mode: str) -> SSAValue:
-    """Return flat images `[N, C, elements]` at places along each axis, of shape `[N, ...]`, as `[N, C, places]`."""
+    """
+    Return flat images `[N, C, elements]` at places along each axis, of shape `[N, ...]`, as `[N, C, places]`.
+
+    Places along the axes are put together for each channel: fewer of them are in memory than of neighbours.
+    """
     floors = [to.emit(ptir.FloorOp, p) for p in at]
     filters = [_filter(to, mode, to.minus(p, f)) for p, f in zip(at, floors, strict=True)]
     taps = [
-        [(axis.element(to.plus(floor, float(offset))), weight) for offset, weight in each]
+        [
+            (_spread_element(to, flat, axis.element(to.plus(floor, float(offset)))), _spread(to, flat, weight))
+            for offset, weight in each
+        ]
         for axis, floor, each in zip(axes, floors, filters, strict=True)
     ]
     sizes = [axis.size for axis in axes]
@@ -146,7 +165,7 @@ def interpolated(to: OnnxConverter, flat: SSAValue, axes: Sequence[ImageAxis], a
         weight = corner[0][1]
         for _, factor in corner[1:]:
             weight = to.times(weight, factor)
-        value = elements(to, flat, [element for element, _ in corner], sizes, weight)
+        value = _looked_up(to, flat, _position(to, [element for element, _ in corner], sizes), weight)
         found = value if found is None else to.plus(found, value)
     assert found is not None
     return found
@@ -155,18 +174,16 @@ def interpolated(to: OnnxConverter, flat: SSAValue, axes: Sequence[ImageAxis], a
 def _along(
     to: OnnxConverter,
     flat: SSAValue,
-    taps: Sequence[Sequence[tuple[tuple[SSAValue, SSAValue], SSAValue]]],
-    at: tuple[tuple[SSAValue, SSAValue], ...],
+    taps: Sequence[Sequence[tuple[Element, SSAValue]]],
+    at: tuple[Element, ...],
     sizes: Sequence[int],
 ) -> SSAValue:
     """The sum along one axis after the other: of rows of neighbours first, then of rows."""
     if len(at) == len(taps):
-        return elements(to, flat, at, sizes, None)
+        return _looked_up(to, flat, _position(to, at, sizes), None)
     found: SSAValue | None = None
     for element, weight in taps[len(at)]:
-        value = _along(to, flat, taps, (*at, element), sizes)
-        batch, _, count = static(to.shape(value))
-        value = to.times(value, to.broadcast(to.reshape(weight, (batch, 1, count)), to.shape(value)))
+        value = to.times(_along(to, flat, taps, (*at, element), sizes), weight)
         found = value if found is None else to.plus(found, value)
     assert found is not None
     return found
@@ -175,25 +192,42 @@ def _along(
 def elements(
     to: OnnxConverter,
     flat: SSAValue,
-    at: Sequence[tuple[SSAValue, SSAValue]],
+    at: Sequence[Element],
     sizes: Sequence[int],
     weight: SSAValue | None,
 ) -> SSAValue:
     """Elements of flat images `[N, C, elements]` times a weight; 0 where there is none."""
+    element = _spread_element(to, flat, _position(to, at, sizes))
+    return _looked_up(to, flat, element, None if weight is None else _spread(to, flat, weight))
+
+
+def _position(to: OnnxConverter, at: Sequence[Element], sizes: Sequence[int]) -> Element:
+    """Return the element of a flat image that elements along each axis are."""
     index, inside = at[0]
     for (more, is_in), size in zip(at[1:], sizes[1:], strict=True):
         index = to.plus(to.times(index, size), more)
         inside = to.emit(ptir.AndOp, inside, is_in)
+    return index, inside
+
+
+def _spread(to: OnnxConverter, flat: SSAValue, value: SSAValue) -> SSAValue:
+    """Return a value of shape `[N, ...]` as `[N, C, places]`, the same for each channel of flat images."""
     batch, channels, _ = static(to.shape(flat))
-    count = math.prod(static(to.shape(index))[1:])
-    spread = (batch, channels, count)
+    count = math.prod(static(to.shape(value))[1:])
+    return to.broadcast(to.reshape(value, (batch, 1, count)), (batch, channels, count))
 
-    def each(v: SSAValue) -> SSAValue:
-        return to.broadcast(to.reshape(v, (batch, 1, count)), spread)
 
-    value = to.emit(ptir.GatherOp, flat, each(index), axis=2)
-    value = value if weight is None else to.times(value, each(weight))
-    return to.select(each(inside), value, to.like(0, value))
+def _spread_element(to: OnnxConverter, flat: SSAValue, element: Element) -> Element:
+    index, inside = element
+    return _spread(to, flat, index), _spread(to, flat, inside)
+
+
+def _looked_up(to: OnnxConverter, flat: SSAValue, element: Element, weight: SSAValue | None) -> SSAValue:
+    """Return elements of flat images times a weight; 0 where there is none."""
+    index, inside = element
+    value = to.emit(ptir.GatherOp, flat, index, axis=2)
+    value = value if weight is None else to.times(value, weight)
+    return to.select(inside, value, to.like(0, value))
 
 
 def _col2im(to: OnnxConverter, node: Node) -> SSAValue:

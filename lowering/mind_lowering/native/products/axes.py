@@ -23,8 +23,9 @@ from ...launch.views import VIEWS, Ints
 from ..demanded import Demanded, Extents, shape_of
 from ..nest import axes_of
 from ..patterns import Builder
+from ..target_info import TargetInfo
 from ..views import Buffer, Use, View, whole
-from .blocked import MOST_ROWS, BlockedWeights
+from .blocked import MOST_LOOKED_UP, MOST_ROWS, BlockedWeights
 from .chain import Chain, Epilogue, Prologue, stored_in
 from .kernels import BlockedStep, add_matrices
 from .product import TOTALS, Limits, SizeLimit
@@ -74,27 +75,28 @@ def _prologue(build: Builder, op: ptir.DotGeneralOp, operands: Sequence[View], t
     return None, False
 
 
-def can_read_blocked(op: ptir.DotGeneralOp, which: int, weights: View) -> bool:
+def can_read_blocked(op: ptir.DotGeneralOp, which: int, weights: View, most: int) -> bool:
     """
     Return whether a product reads weights in blocks, views of which are as if they lay in memory.
 
-    They are the right operand, all axes of which but that of their rows are contracted, in order, with few rows in f32.
+    They are the right operand, all axes of which but that of their rows are contracted, in order, with `most` rows in f32.
     """
     form = Form.of(op)
     if which != 1 or op.operands[0] is op.operands[1] or len(form.free[1]) != 1 or any(form.batch) or accumulator(op) is not F32:
         return False
     order, shape = [*form.free[1], *form.contract[1]], shape_of(op.lhs)
     in_order = replace(weights, shape=tuple([weights.shape[x] for x in order]), strides=_strides(weights, order)).is_dense
-    return in_order and prod([shape[x] for x in form.free[0]]) <= MOST_ROWS and op.operand_spec(0).dtype is F32
+    return in_order and prod([shape[x] for x in form.free[0]]) <= most and op.operand_spec(0).dtype is F32
 
 
-def may_read_blocked(op: ptir.DotGeneralOp) -> bool:
+def may_read_blocked(op: ptir.DotGeneralOp, host: TargetInfo) -> bool:
     """Return whether a product of few rows reads what a fusion computes, which may be weights in blocks."""
     source = op.rhs
     while isinstance(source.owner, PtirOp) and type(source.owner) in VIEWS:
         source = source.owner.operands[0]
     is_fusion = isinstance(source.owner, ptir.FusionOp) and source.owner.pattern is None
-    return is_fusion and prod([shape_of(op.lhs)[x] for x in Form.of(op).free[0]]) <= MOST_ROWS
+    most = MOST_LOOKED_UP if host.has_avx512 else MOST_ROWS
+    return is_fusion and prod([shape_of(op.lhs)[x] for x in Form.of(op).free[0]]) <= most
 
 
 def _blocked(build: Builder, op: ptir.DotGeneralOp) -> BlockedWeights | None:

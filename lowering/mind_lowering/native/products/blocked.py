@@ -25,6 +25,8 @@ from ..views import Buffer, Indices, View
 
 MOST_ROWS = 64
 """So many rows at most are multiplied with weights that are decoded for some of them at a time; more share decoded weights."""
+MOST_LOOKED_UP = 128
+"""The same of weights that are looked up in registers, `looks_up`."""
 LEAST_WIDTH = 4
 COLUMNS = 4
 """Rows of weights, columns of the result, that are read side by side."""
@@ -65,6 +67,14 @@ class BlockedWeights:
         while self.block % (width * self.per_byte):
             width //= 2
         return width if width >= LEAST_WIDTH else 0
+
+    def looks_up(self, host: TargetInfo) -> bool:
+        """Return whether the weights of all codes of a block are a vector, in which a permutation finds those of 16 codes."""
+        return host.has_avx512 and self.width(host) == 2**4 and self.per_byte == 2
+
+    def most_rows(self, host: TargetInfo) -> int:
+        """Return how many rows are multiplied with these weights, at most."""
+        return MOST_LOOKED_UP if self.looks_up(host) else MOST_ROWS
 
     def key(self) -> Hashable:
         """Return all that the text of a kernel depends on."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mind_dialect.ptir import PtirLiteralAttr
-from mind_dialect.ptir.types import F32
+from mind_dialect.ptir.types import F32, SI8
 
 from ..casts import cast, constant
 from ..failures import Failure, Sites
@@ -33,6 +33,9 @@ ROWS = 4
 UNROLLED = 4
 """Vectors of codes of a block that are unrolled, at most."""
 
+LEAST_BYTE = 128
+"""Magnitude of the least signed byte."""
+
 _Decoder = Callable[[str], Sequence[str]]
 """Vectors of weights, given one of codes."""
 
@@ -46,32 +49,28 @@ def emit_blocked(f: Function, host: TargetInfo, step: BlockedStep, sites: Sites)
     run = max(1, UNIT_BYTES * w.per_byte // (w.depth * COLUMNS)) * COLUMNS
     names: dict[tuple[int, int], str] = {}
 
-    def columns(j: str, count: int) -> None:
-        """The products of all rows and some columns, whose codes stay in the cache meanwhile."""
-        full = step.lhs.shape[0] // tall * tall
+    def sums(r: str, rows: int, j: str, count: int) -> None:
+        if (rows, count) not in names:
+            names[rows, count] = _dots(f.module, host, step, rows, count)
+        f.do(f"call void @{names[rows, count]}(ptr %args, i64 {r}, i64 {j})")
 
-        def some(r: str, rows: int) -> None:
-            if (rows, count) not in names:
-                names[rows, count] = _dots(f.module, host, step, rows, count)
-            f.do(f"call void @{names[rows, count]}(ptr %args, i64 {r}, i64 {j})")
-
-        for r in f.each("0", str(full), tall, hint="r"):
-            some(r, tall)
-        if rest := step.lhs.shape[0] - full:
-            some(str(full), rest)
-
-    def unit(u: str) -> None:
+    def unit(u: str, r: str, rows: int) -> None:
+        """The products of some rows and all columns of a unit, whose codes stay in the cache meanwhile."""
         first = f.mul(u, run)
         end = f.least(f.add(first, str(run)), str(w.rows // COLUMNS * COLUMNS))
         if w.rows >= COLUMNS:
             for j in f.each(first, end, COLUMNS, hint="j"):
-                columns(j, COLUMNS)
+                sums(r, rows, j, COLUMNS)
         if rest := w.rows % COLUMNS:
             last = f.op(f"icmp eq i64 {u}, {-(-w.rows // run) - 1}", "last")
-            f.when(last, lambda: columns(str(w.rows - rest), rest))
+            f.when(last, lambda: sums(r, rows, str(w.rows - rest), rest))
 
+    full = step.lhs.shape[0] // tall * tall
     for u in f.each("%begin", "%end", hint="unit"):
-        unit(u)
+        for r in f.each("0", str(full), tall, hint="r"):
+            unit(u, r, tall)
+        if rest := step.lhs.shape[0] - full:
+            unit(u, str(full), rest)
     if watched:
         look_at_flag(f)
     f.ret("0")
@@ -103,7 +102,7 @@ class _Sums:
     def __init__(self, f: Function, host: TargetInfo, step: BlockedStep, rows: int, count: int):
         self.f, self.w, self.tall, self.count = f, step.weights, rows, count
         self.lanes = Lanes(f, host, self.w.width(host), hint="w")
-        self.looks_up = host.has_avx512 and self.lanes.width == 16 and self.w.per_byte == 2
+        self.looks_up = self.w.looks_up(host)
         bases = [argument(f, i, "a") for i in range(1 + len(self.w.reads))]
         self.lhs = f.address("float", bases[0], f.mul("%row", self.w.depth))
         self.places = dict(zip([v.base for v in self.w.reads[1:]], bases[2:], strict=True))
@@ -182,7 +181,17 @@ class _Sums:
         if not isinstance(view.base, Buffer):
             assert isinstance(view.base, PtirLiteralAttr), "matched"
             return constant(self.lanes, view.base)
-        row = self.f.add("%column", str(c))
-        one = self.lanes.narrowed(1)
-        number = one.load(view.dtype, self.places[view.base], index_of(self.f, view, [row, block]), 0)
-        return self.lanes.splat("float", number if view.dtype is F32 else cast(one, number, view.dtype, F32))
+        index, place = index_of(self.f, view, [self.f.add("%column", str(c)), block]), self.places[view.base]
+        if view.dtype is not F32:
+            one = self.lanes.narrowed(1)
+            byte = one.convert("sext" if view.dtype is SI8 else "zext", "i8", "i64", one.load(view.dtype, place, index, 0))
+            index, place = self.f.add(byte, str(LEAST_BYTE)), self._numbers_of_bytes()
+        return self.lanes.load(F32, place, index, 0)
+
+    def _numbers_of_bytes(self) -> str:
+        """Add a table of the numbers of bytes in f32: a second load, where a conversion would compete with multiplications."""
+        numbers = range(-LEAST_BYTE, 256)
+        entries = ", ".join(f"float {float_text(i, 'float')}" for i in numbers)
+        table = f"@mind.bytes.f32 = private unnamed_addr constant [{len(numbers)} x float] [{entries}], align 64"
+        self.f.module.declared.setdefault("mind.bytes.f32", table)
+        return "@mind.bytes.f32"

@@ -188,7 +188,7 @@ def _uses(operands: Operands, host: TargetInfo, value: SSAValue, found: Deferred
     for use in value.uses:
         op = use.operation
         if isinstance(op, ptir.DotGeneralOp):
-            if not _can_read(operands, op, use.index, found):
+            if not _can_read(operands, host, op, use.index, found):
                 yield None
             continue
         inner: SSAValue | None = None
@@ -204,18 +204,18 @@ def _uses(operands: Operands, host: TargetInfo, value: SSAValue, found: Deferred
         yield from _uses(operands, host, inner, moved)
 
 
-def _can_read(operands: Operands, op: ptir.DotGeneralOp, which: int, found: Deferred) -> bool:
+def _can_read(operands: Operands, host: TargetInfo, op: ptir.DotGeneralOp, which: int, found: Deferred) -> bool:
     """Return whether a product can read an operand from what it is deferred to."""
     if accumulator(op) not in (F32, F64) or not is_tiled(op):
         return False
     values, other = op.values(), op.operands[1 - which]
     partner = operands.deferred.get(other)
     if found.weights is not None:
-        return partner is None and can_read_blocked(op, which, found.source)
+        return partner is None and can_read_blocked(op, which, found.source, found.weights.most_rows(host))
     if partner is not None and partner.weights is not None:
         return False
     if not found.ops:
-        return which != 0 or not may_read_blocked(op)
+        return which != 0 or not may_read_blocked(op, host)
     both = other is op.operands[which] or (partner is not None and bool(partner.ops))
     matrix = len(shape_of(op.operands[which])) == 2
     return matrix and not values["batch_lhs"] and len(values["contract_lhs"]) == 1 and not both

@@ -7,12 +7,12 @@ the result.
     reals.py            arithmetic whose roundings are known, polynomials, tables, scaling by powers of two
     exponentials.py     exp, expm1, logistic, tanh (f64)     logarithms.py   log, log1p          bounded.py   tanh (f32), erf
     trigonometric.py    sin, cos                             powers.py       pow                 inverse.py        erf_inv
-    angles.py           atan2                quotients.py     shares of a total
+    angles.py           atan2                quotients.py     shares of a total      remainders.py      fmod
     coefficients.py     numbers
 
-Errors are at most 2 units in the last place in f32, 3 in f64 (pow in f64 and erf_inv: 4), for all operands; results do not depend
-on the number of lanes. `fmod`, `cbrt` and `lgamma` are left to the C library, by functions of the module,
-`@mind.fmod.v8f64` for example, made on first use.
+Errors are at most 2 units in the last place in f32, 3 in f64 (pow in f64 and erf_inv: 4), for all operands; fmod is exact.
+Results do not depend on the number of lanes. `cbrt` and `lgamma` are left to the C library, by functions of the module,
+`@mind.cbrt.v8f64` for example, made on first use.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mind_dialect.ptir.scalars import SCALARS
 
 from ..ir import suffix, symbol
 from ..lanes import Lanes
-from . import angles, bounded, exponentials, inverse, logarithms, powers, quotients, trigonometric
+from . import angles, bounded, exponentials, inverse, logarithms, powers, quotients, remainders, trigonometric
 from .reals import Reals
 
 Maker = Callable[[Lanes, str, Sequence[str]], str]
@@ -66,10 +66,11 @@ MATH: dict[str, Maker] = {
     "expm1": _of(exponentials.expm1),
     "log1p": _of(logarithms.log1p),
     "logistic": _of(exponentials.logistic),
+    "fmod": _of(remainders.fmod),
 }
 """By opcode: what computes it in vectors."""
 
-BY_LIBRARY = frozenset({"fmod", *(opcode for opcode, row in SCALARS.items() if row.library)})
+BY_LIBRARY = frozenset(opcode for opcode, row in SCALARS.items() if row.library)
 """Opcodes that are calls of the C library's function of that name; with an `f` behind it for f32."""
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..ir import float_text
+from ..ir import float_text, suffix, symbol
 from ..lanes import Lanes
 
 PIECES = 16
@@ -366,3 +366,49 @@ def factor_and_term(v: Reals, name: str, significand: str, factors: Sequence[flo
     """`c` and the logarithm of its reciprocal."""
     index = v.on_bits("lshr", v.bits(significand), v.digits - 4)
     return v.looked_up(f"{name}.factors", factors, index), v.looked_up(f"{name}.terms", terms, index)
+
+
+# Lanes that need more
+
+
+def where_any(v: Reals, is_rare: str, operands: Sequence[str], found: str, name: str, one: str) -> str:
+    """
+    Return `found`, but of rare lanes what the scalar function `one` gives, one lane after the other.
+
+    `name` is that of the function for them. Where no lane is rare, this takes a test and a branch.
+    """
+    f, of, called = v.lanes.function, v.lanes.of(v.type), _rare_lanes(v, len(operands), name, one)
+    is_rare = v.lanes.active(is_rare)
+    arguments = ", ".join([*(f"{of} {x}" for x in (*operands, found)), f"{v.lanes.of('i1')} {is_rare}"])
+    call = f"call {of} {symbol(called)}({arguments})"
+    return f.changed(v.lanes.any(is_rare), [(of, found)], lambda: [f.op(call, v.lanes.hint)])[0]
+
+
+def _rare_lanes(v: Reals, count: int, name: str, one: str) -> str:
+    """Add the function that goes through the lanes, in memory: a loop is less to compile than all lanes in a row."""
+    module, width = v.lanes.function.module, v.lanes.width
+    called = f"mind.{name}.{suffix(v.type, width)}"
+    if called in module.functions:
+        return called
+    of, names = v.lanes.of(v.type), [*(f"x{i}" for i in range(count)), "found"]
+    made = module.function(called, of, [*((of, n) for n in names), (v.lanes.of("i1"), "rare")])
+    flags = Lanes(made, v.lanes.host, width, hint=name).convert("zext", "i1", "i8", "%rare")
+    values = [*((of, f"%{n}") for n in names), (v.lanes.of("i8"), flags)]
+    *places, result, marks = [made.op(f"alloca {type}, align 64", name) for type, _ in values]
+    for (type, value), place in zip(values, (*places, result, marks), strict=True):
+        made.do(f"store {type} {value}, ptr {place}, align 64")
+    size = 8 if v.double else 4
+
+    def lane(i: str) -> None:
+        def replace_one() -> None:
+            each = [made.op(f"load {v.type}, ptr {made.address(v.type, p, i)}, align {size}") for p in places]
+            new = made.op(f"call {v.type} {symbol(one)}({', '.join(f'{v.type} {x}' for x in each)})")
+            made.do(f"store {v.type} {new}, ptr {made.address(v.type, result, i)}, align {size}")
+
+        flag = made.op(f"load i8, ptr {made.address('i8', marks, i)}, align 1")
+        made.when(made.op(f"icmp ne i8 {flag}, 0"), replace_one)
+
+    for i in made.each("0", str(width)):
+        lane(i)
+    made.ret(made.op(f"load {of}, ptr {result}, align 64"))
+    return called
