@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from ..ir import suffix, symbol
+from ..ir import suffix
 from ..lanes import Lanes
 from . import coefficients as k
+from .rare import where_any
 from .reals import Reals
 
 
@@ -39,7 +40,7 @@ def _wave(v: Reals, size: str, name: str) -> str:
         found = v.narrowed(_near_wave(wide, v.widened(size), name, k.PI_SHORT_F64))
     bound = 2.0**30 if v.double else 2.0**17
     is_large = v.lanes.binary("and", "i1", v.test("oge", size, v.c(bound)), v.test("olt", size, v.c(math.inf)))
-    return _where_any(v, is_large, size, found, name)
+    return where_any(v.lanes, v.type, is_large, size, found, name, lambda: _large(v, name))
 
 
 def _near_wave(v: Reals, size: str, name: str, parts: Sequence[float]) -> str:
@@ -70,48 +71,6 @@ def _sine(v: Reals, r: str, number: str) -> str:
     found = v.fma(v.mul(square, r), v.polynomial(square, k.SIN_F64 if v.double else k.SIN_F32), r)
     found = v.at_least(v.at_most(found, 1.0), -1.0)
     return v.of_bits(v.on_bits("xor", v.bits(found), v.on_bits("shl", number, 63 if v.double else 31)))
-
-
-def _where_any(v: Reals, is_large: str, x: str, found: str, name: str) -> str:
-    """`found`, but of the lanes that are large what the scalar function gives."""
-    f, of, called = v.lanes.function, v.lanes.of(v.type), _large_lanes(v, name)
-    any_large = v.lanes.any(is_large)
-    before, inside, after = f.block, f.label("large"), f.label("joined")
-    f.do(f"br i1 {any_large}, label %{inside}, label %{after}")
-    f.start(inside)
-    replaced = f.op(f"call {of} {symbol(called)}({of} {x}, {of} {found}, {v.lanes.of('i1')} {is_large})", v.lanes.hint)
-    f.do(f"br label %{after}")
-    f.start(after)
-    return f.op(f"phi {of} [ {found}, %{before} ], [ {replaced}, %{inside} ]", v.lanes.hint)
-
-
-def _large_lanes(v: Reals, name: str) -> str:
-    """The function that goes through the lanes, in memory: a loop is less to compile than all lanes in a row."""
-    module, width = v.lanes.function.module, v.lanes.width
-    called = f"mind.{name}.large.{suffix(v.type, width)}"
-    if called in module.functions:
-        return called
-    of, one = v.lanes.of(v.type), _large(v, name)
-    made = module.function(called, of, [(of, "x"), (of, "found"), (v.lanes.of("i1"), "large")])
-    places = [made.op(f"alloca {t}, align 64", name) for t in (of, of, v.lanes.of("i8"))]
-    flags = Lanes(made, v.lanes.host, width, hint=name).convert("zext", "i1", "i8", "%large")
-    for type, value, place in zip((of, of, v.lanes.of("i8")), ("%x", "%found", flags), places, strict=True):
-        made.do(f"store {type} {value}, ptr {place}, align 64")
-
-    def lane(i: str) -> None:
-        flag = made.op(f"load i8, ptr {made.address('i8', places[2], i)}, align 1")
-
-        def replace_one() -> None:
-            value = made.op(f"load {v.type}, ptr {made.address(v.type, places[0], i)}, align 4")
-            new = made.op(f"call {v.type} {symbol(one)}({v.type} {value})")
-            made.do(f"store {v.type} {new}, ptr {made.address(v.type, places[1], i)}, align 4")
-
-        made.when(made.op(f"icmp ne i8 {flag}, 0"), replace_one)
-
-    for i in made.each("0", str(width)):
-        lane(i)
-    made.ret(made.op(f"load {of}, ptr {places[1]}, align 64"))
-    return called
 
 
 def _large(v: Reals, name: str) -> str:
