@@ -209,6 +209,16 @@ class Plan:
         found = transposed(found, tuple([*others[:place], *block, *others[place:]]))
         return reshaped(found, self.final(list(shape), flat.shape))
 
+    def positions(self) -> Array:
+        """The positions of the selected elements in row-major order; one out of range where an index is."""
+        from .rows.creation import iota
+        from .rows.manipulation import reshaped
+
+        if len(self.indexed) < len(self.shape):
+            return self.gather(reshaped(iota((prod(self.shape),), 0, int64), self.shape))
+        flat = cast(self._flat(list(self.shape)), int64)
+        return reshaped(flat, self.final([], flat.shape))
+
     def sliced(self, x: Array) -> Array:
         """The window along every axis, in one op."""
         starts, sizes, steps = tuple(self.starts), tuple(self.sizes), tuple(self.steps)

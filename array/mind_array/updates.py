@@ -204,12 +204,11 @@ class Update:
 
     def _scattered(self, plan: Plan, kind: str, new: Array) -> Array:
         """Elements by their place in row-major order."""
-        from .rows.creation import iota
         from .rows.manipulation import reshaped
 
         x = self._x
         count = prod(x.shape)
-        places = plan.gather(reshaped(iota((count,), 0, int64), x.shape))
+        places = plan.positions()
         updated = prod(places.shape)
         updates = reshaped(broadcast(new, places.shape), (updated,))
         flat = reshaped(x, (count,))

@@ -90,7 +90,9 @@ def bessel_tables() -> dict[str, list[float]]:
     """The tables of the modified Bessel functions of the first kind."""
     with mp.workdps(60):
         near = {f"I{order}E_NEAR": interpolated(bessel_near(order), 28, 0, 8) for order in (0, 1)}
-        return near | {f"I{order}E_FAR": interpolated(bessel_far(order), 24, 0, 1) for order in (0, 1)}
+        far = {f"I{order}E_FAR": interpolated(bessel_far(order), 24, 0, 1) for order in (0, 1)}
+        short = {"NEAR": interpolated(bessel_near(1), 22, 0, 8), "FAR": interpolated(bessel_far(1), 8, 0, 1)}
+        return near | far | {f"I1E_{piece}_F32": numbers for piece, numbers in short.items()}
 
 
 FILES = {"special": tables, "bessel": bessel_tables}

@@ -27,6 +27,8 @@ from .wrap import wrap_ops
 
 LOOKUPS = (TakeOp, GatherOp, GatherWindowsOp)
 """The ops that read elements of their first operand at indices, their second one."""
+MOST_AROUND = 192
+"""Ops of a merged fusion, at most: cubic interpolation of an image takes 16 lookups, each with ops for its weight."""
 
 
 def merge_lookups(root: Operation, is_kernel: IsKernel = always, is_wanted: Callable[[PtirOp], bool] = always) -> None:
@@ -44,7 +46,7 @@ def merge_lookups(root: Operation, is_kernel: IsKernel = always, is_wanted: Call
     if not any(isinstance(op, LOOKUPS) for op in walk(root)):
         return
     wrapped = set(wrap_ops(root, is_merged, is_kernel))
-    merge_rows(root, is_kernel, siblings=False, around=LOOKUPS)
+    merge_rows(root, is_kernel, siblings=False, around=LOOKUPS, most=MOST_AROUND)
     defuse(root, only=wrapped.__contains__)
 
 

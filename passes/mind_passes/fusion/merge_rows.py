@@ -3,7 +3,7 @@ Fusions over the same rows are merged: a log-sum-exp becomes one kernel, and so 
 
 `fuse` puts one reduction at the end of a group. A kernel may continue after it, and reduce again, while a row is in registers or
 in the cache. So a fusion is merged with a producer of an operand and, with `siblings`, with another reader of an operand, if the
-merged fusion is a kernel; ops between them that need the first move behind. Bodies stay below `MOST_MERGED` ops, at most
+merged fusion is a kernel; ops between them that need the first move behind. Bodies have at most `MOST_MERGED` ops, at most
 `FARTHEST` ops are between, and each operand has at most `MOST_SIBLINGS` siblings tried, so that the cost stays linear. A target
 that can rule out most combinations at little cost is asked about whole sets first, by `may_fit`.
 """
@@ -44,9 +44,10 @@ def merge_rows(
     siblings: bool = True,
     may_fit: Fitting | None = None,
     around: Collection[type[Operation]] = (ReduceOp,),
+    most: int = MOST_MERGED,
 ) -> None:
     """
-    Merge the fusions inside `module`, in place, until none can be merged: always one with an op of `around`.
+    Merge the fusions inside `module`, in place, until none can be merged: always one with an op of `around`, `most` ops at most.
 
     `may_fit` returns, at little cost, whether a set of fusions could be one kernel; `is_kernel` has the last word.
     """
@@ -54,7 +55,7 @@ def merge_rows(
     for block in [block for op in ops for region in op.regions for block in region.blocks]:
         if sum(isinstance(op, FusionOp) for op in block.ops) > 1:
             _take_views_in(block)
-            _Merging(list(block.ops), is_kernel, siblings, may_fit, around).run(block)
+            _Merging(list(block.ops), is_kernel, siblings, may_fit, around, most).run(block)
 
 
 def _take_views_in(block: Block) -> None:
@@ -94,6 +95,7 @@ class _Merging:
     siblings: bool
     may_fit: Fitting | None
     around: Collection[type[Operation]]
+    most: int
     bodies: dict[FusionOp, tuple[int, set[type[Operation]]]] = field(default_factory=dict)
     """The number of ops in the body of each fusion, and their classes."""
     place: dict[Operation, int] = field(init=False)
@@ -156,7 +158,7 @@ class _Merging:
         return self.bodies[op]
 
     def _is_short(self, members: Sequence[FusionOp]) -> bool:
-        return sum(self._body(op)[0] for op in members) <= MOST_MERGED
+        return sum(self._body(op)[0] for op in members) <= self.most
 
     def _is_wanted(self, *members: FusionOp) -> bool:
         """Return whether there is an op to merge around and no product, in bodies that are not too long."""

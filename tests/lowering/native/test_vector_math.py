@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import ctypes.util
 import math
 import re
 from functools import cache
@@ -23,6 +25,7 @@ from mind_lowering.native.vmath.quotients import MOST_TOTAL
 BOUNDS = {name: (2.0, 3.0) for name in MATH} | {
     "pow": (2.0, 4.0),
     "erf_inv": (4.0, 4.0),
+    "lgamma": (1.0, 4.0),
     SHARE: (1.0, 1.0),
     "fmod": (0.0, 0.0),
 }
@@ -90,6 +93,21 @@ def _erf_inv(x: np.ndarray) -> np.ndarray:
     return np.where(x == 0, x, np.copysign(found, x))
 
 
+class _Long(ctypes.c_longdouble):
+    """A long double that `ctypes` does not convert."""
+
+
+def _lgamma(x: np.ndarray) -> np.ndarray:
+    """The C library's function, of f64 for f32 and of long doubles for f64."""
+    library = ctypes.CDLL(ctypes.util.find_library("m"))
+    single = x.dtype == np.float64
+    function = library.lgamma if single else library.lgammal
+    function.argtypes, function.restype = ([ctypes.c_double], ctypes.c_double) if single else ([ctypes.c_longdouble], _Long)
+    if single:
+        return np.array([function(v) for v in x])
+    return np.frombuffer(b"".join(bytes(function(float(v))) for v in x), x.dtype)
+
+
 EXACT = {
     "exp": np.exp,
     NOT_ABOVE_ONE: np.exp,
@@ -99,6 +117,7 @@ EXACT = {
     "tanh": np.tanh,
     "erf": _erf,
     "erf_inv": _erf_inv,
+    "lgamma": _lgamma,
     "sin": np.sin,
     "cos": np.cos,
     "atan2": np.arctan2,
@@ -194,7 +213,7 @@ def expected(opcode: str, type: str) -> np.ndarray:
 
 @pytest.mark.quick
 def test_a_maker_for_every_function_an_oracle_and_bounds():
-    wanted = {"exp", "log", "tanh", "erf", "erf_inv", "sin", "cos", "atan2", "pow", "logistic", "expm1", "log1p"}
+    wanted = {"exp", "log", "tanh", "erf", "erf_inv", "sin", "cos", "atan2", "pow", "logistic", "expm1", "log1p", "lgamma"}
     assert set(MATH) == wanted | {NOT_ABOVE_ONE, SCORE, SHARE, "fmod"} == set(EXACT) == set(BOUNDS)
     assert not BY_LIBRARY & set(MATH), "a function that is both ours and the C library's"
     assert wanted <= {op.OPCODE for op in EMITTERS}
@@ -274,6 +293,29 @@ def test_multiples_of_pi_and_huge_numbers(opcode: str, isa: str):
     assert errors.max() <= 3, given[np.argmax(errors)]
 
 
+@pytest.mark.parametrize("isa", RUNNABLE)
+@each_type
+def test_the_gamma_function_next_to_its_zeros(type: str, isa: str):
+    """Zeros below -2 come in pairs about the negative integers; numbers next to them and to integers, and poles."""
+    mp, dtype = pytest.importorskip("mpmath"), vm.TYPES[type]
+    unit = np.finfo(dtype).eps
+    with mp.workdps(60):
+        half, end = mp.mpf(1) / 2, mp.mpf(10) ** -18
+        brackets = [(-n - half, -n - side) for n in range(2, 16) for side in (end, 1 - end)]
+        zeros = [mp.findroot(lambda t: mp.log(abs(mp.gamma(t))), b, solver="illinois", tol=1e-40) for b in brackets]
+        near = [float(z) * (1 + k * unit) for z in zeros for k in (*range(-3, 4), 1000, -(10**6))]
+        whole = np.arange(1, 40, dtype=dtype)
+        beside = [np.nextafter(-whole, dtype(side)) for side in (0, -np.inf)]
+        given = np.concatenate([np.array(near, dtype), *beside])
+        given = given[given != np.rint(given)]
+        wanted = [mp.log(abs(mp.gamma(mp.mpf(float(v))))) for v in given]
+        wanted = np.array([np.longdouble(float(v)) + np.longdouble(float(v - mp.mpf(float(v)))) for v in wanted])
+    apply = vm.compiled("lgamma", type, TARGETS[isa].lanes(given.itemsize), isa)
+    errors = vm.ulps(apply(given), wanted)
+    assert errors.max() <= BOUNDS["lgamma"][TYPES[type]], given[np.argmax(errors)]
+    assert np.all(apply(-whole) == np.inf)
+
+
 def test_ulps_tell_wrong_from_right():
     exact = np.array([1.0, 1.0, 0.0, np.inf, np.nan, 0.0, 1e-320])
     found = np.array([np.nextafter(1, 0), 1 + 2**-51, -0.0, 1e308, 1.0, 0.0, 1e-320 + 5e-324]).astype(np.float64)
@@ -291,7 +333,9 @@ def test_code_of_every_machine_calls_no_library(opcode: str, type: str, isa: str
     assembly, built = target.emit_assembly(module), target.emit_object(module)
     assert built.startswith(b"\x7fELF")
     called = re.findall(r"^\s(?:bl|b|call\w*|jmp)\s+\"?([A-Za-z_][\w.]*)", assembly, re.MULTILINE)
-    rare = {"fmod" if type == "double" else "fmodf"} if opcode == "fmod" else set[str]()
+    rare = {("fmod", "double"): {"fmod"}, ("fmod", "float"): {"fmodf"}, ("lgamma", "double"): {"lgamma"}}.get(
+        (opcode, type), set[str]()
+    )
     assert {name for name in called if not name.startswith("mind.")} == rare
     element = "sd"[type == "double"]
     neon, sse = f"v0.{width}{element}", "%xmm"

@@ -47,11 +47,35 @@ def test_values(executor: str) -> None:
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_special_values(executor: str) -> None:
-    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan])
-    found = run(i1e("5xf64"), x, executor=executor)
+def test_f32_is_rounded_nearly_once(executor: str) -> None:
+    """Every exponent, subnormal numbers among them, and both pieces densely."""
+    pytest.importorskip("mpmath")
+    rng = np.random.default_rng(3)
+    spread = np.ldexp(rng.uniform(1, 2, 277), np.arange(-149, 128))
+    x = np.concatenate([spread, rng.uniform(0, 30, 700), np.linspace(7.9, 8.1, 23)]).astype(np.float32)
+    x = np.concatenate([x, -x])
+    wanted = np.array([exact(float(v)) for v in x])
+    found = run(i1e(f"{x.size}xf32"), x, executor=executor)
+    assert np.max(np.abs(found - wanted) / np.spacing(np.abs(wanted).astype(np.float32))) < 0.51
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_special_values(executor: str, dtype: str) -> None:
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan], np.float32 if dtype == "f32" else np.float64)
+    found = run(i1e(f"5x{dtype}"), x, executor=executor)
     np.testing.assert_array_equal(found, [0, 0, 0, 0, np.nan])
     np.testing.assert_array_equal(np.signbit(found[:4]), [False, True, False, True])
+
+
+def test_derivative_in_f32() -> None:
+    """That of order 0 less `(1 + 1 / |x|)` of order 1, of the sign of `x`: central differences of f32 would have few digits."""
+    mp = pytest.importorskip("mpmath")
+    x = (np.linspace(-20, 20, 41) + 0.01).astype(np.float32)
+    _, slope = compile(jvp(read(i1e("41xf32")), "main"), "main_jvp")(x, np.ones(41, np.float32))
+    sizes = [mp.mpf(abs(float(v))) for v in x]
+    wanted = [float(mp.exp(-y) * (mp.besseli(0, y) - (1 + 1 / y) * mp.besseli(1, y))) for y in sizes]
+    np.testing.assert_allclose(slope, wanted, rtol=3e-6, atol=1e-8)
 
 
 def test_derivative() -> None:

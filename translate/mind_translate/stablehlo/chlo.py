@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from mind_dialect import ptir
 from mind_dialect.ptir.types import DTYPES, F64, SI32, SI64, Kind, PtirDType, dtype_named
 
-from ..bessel import bessel_ie
+from ..bessel import bessel_i1e
 from ..erfc import erfc
 from ..formulas import Formula, of_real
 from ..landing import Lander
@@ -129,19 +129,16 @@ def _atan(m: Formula, x: SSAValue) -> SSAValue:
     return m(ptir.Atan2Op, x, 1.0)
 
 
-def _bessel_i1e(to: StablehloConverter, op: ForeignOp) -> SSAValue:
-    """Within 4 units in the last place of f64; other dtypes are rounded once."""
-    x = op.operands[0]
-    if not to.dtype(x).is_float:
-        raise Refused(f"{op.short} of {to.dtype(x)}")
-    return to.cast(bessel_ie(1, Formula(to, to.cast(x, F64))), to.dtype(x))
+def _of_float(function: Callable[[Lander, SSAValue], SSAValue]) -> StablehloRow:
+    """A function of floats."""
 
+    def row(to: StablehloConverter, op: ForeignOp) -> SSAValue:
+        x = op.operands[0]
+        if not to.dtype(x).is_float:
+            raise Refused(f"{op.short} of {to.dtype(x)}")
+        return function(to, x)
 
-def _erfc(to: StablehloConverter, op: ForeignOp) -> SSAValue:
-    x = op.operands[0]
-    if not to.dtype(x).is_float:
-        raise Refused(f"{op.short} of {to.dtype(x)}")
-    return erfc(to, x)
+    return row
 
 
 REAL_SINH, REAL_COSH, REAL_ASINH = of_real(_sinh), of_real(_cosh), of_real(_asinh)
@@ -311,14 +308,14 @@ CHLO: dict[str, StablehloRow | Refused] = {
     "chlo.broadcast_zeta": _broadcast_binary("chlo.zeta"),
     "chlo.broadcast_select": _broadcast_select,
     "chlo._asin_acos_kernel": Refused("a helper of complex arc functions"),
-    "chlo.bessel_i1e": _bessel_i1e,
+    "chlo.bessel_i1e": _of_float(bessel_i1e),
     "chlo.conj": _conj,
     "chlo.constant": _constant,
     "chlo.constant_like": _constant_like,
     "chlo.digamma": unary(ptir.DigammaOp),
     "chlo.erf": unary(ptir.ErfOp),
     "chlo.erf_inv": unary(ptir.ErfInvOp),
-    "chlo.erfc": _erfc,
+    "chlo.erfc": _of_float(erfc),
     "chlo.is_inf": _is_inf,
     "chlo.is_neg_inf": _is_neg_inf,
     "chlo.is_pos_inf": _is_pos_inf,

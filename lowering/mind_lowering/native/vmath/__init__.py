@@ -7,23 +7,24 @@ the result.
     reals.py            arithmetic whose roundings are known, polynomials, tables, scaling by powers of two
     exponentials.py     exp, expm1, logistic, tanh (f64)     logarithms.py   log, log1p          bounded.py   tanh (f32), erf
     trigonometric.py    sin, cos                             powers.py       pow                 inverse.py        erf_inv
-    angles.py           atan2                quotients.py     shares of a total      remainders.py      fmod
-    coefficients.py     numbers
+    angles.py           atan2                gamma.py         lgamma             quotients.py       shares of a total
+    remainders.py       fmod                 coefficients.py  numbers
 
-Errors are at most 2 units in the last place in f32, 3 in f64 (pow in f64 and erf_inv: 4), for all operands; fmod is exact.
-Results do not depend on the number of lanes. `cbrt` and `lgamma` are left to the C library, by functions of the module,
-`@mind.cbrt.v8f64` for example, made on first use.
+Errors are at most 2 units in the last place in f32, 3 in f64 (pow, erf_inv and lgamma in f64, erf_inv in f32: 4), for all
+operands; fmod is exact. Results do not depend on the number of lanes. `cbrt` is left to the C library, by functions of the
+module, `@mind.cbrt.v8f64` for example, made on first use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from mind_dialect.ptir.scalars import SCALARS
 
 from ..ir import suffix, symbol
 from ..lanes import Lanes
-from . import angles, bounded, exponentials, inverse, logarithms, powers, quotients, remainders, trigonometric
+from . import angles, bounded, exponentials, gamma, inverse, logarithms, powers, quotients, remainders, trigonometric
 from .reals import Reals
 
 Maker = Callable[[Lanes, str, Sequence[str]], str]
@@ -59,6 +60,7 @@ MATH: dict[str, Maker] = {
     "tanh": _of(_tanh),
     "erf": _of(bounded.erf),
     "erf_inv": _of(_erf_inv),
+    "lgamma": _of(partial(gamma.lgamma, log=logarithms.log)),
     "sin": _of(trigonometric.sin),
     "cos": _of(trigonometric.cos),
     "atan2": _of(angles.atan2),
