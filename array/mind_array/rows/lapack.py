@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,11 +29,10 @@ def _iterated(xp: Any, compute: Callable[[Any], Any], x: Any, issue: str, *, low
     if failure == "error":
         raise np.linalg.LinAlgError(issue)
     found = compute(xp.where(finite[..., None, None], x, x.dtype.type(0)))
-    results = [
-        xp.where(finite.reshape((*finite.shape, *(1,) * (y.ndim - finite.ndim))), y, y.dtype.type(math.nan))
-        for y in (found if isinstance(found, tuple) else (found,))
-    ]
-    return tuple(results) if isinstance(found, tuple) else results[0]
+    several = cast("tuple[Any, ...]", found if isinstance(found, tuple) else (found,))
+    apart = [finite.reshape((*finite.shape, *(1,) * (y.ndim - finite.ndim))) for y in several]
+    results = [xp.where(kept, y, y.dtype.type(math.nan)) for kept, y in zip(apart, several, strict=True)]
+    return tuple(results) if len(results) > 1 else results[0]
 
 
 def svd(xp: Any, x: Any, *, full_matrices: bool, failure: str = "error") -> Any:
