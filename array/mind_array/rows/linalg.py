@@ -21,6 +21,7 @@ from ..faults import fault
 from ..operands import array_of, axes_of, axis_of, broadcast, broadcast_shapes, cast, promoted, together
 from ..table import SMOOTH, register, row
 from . import elementwise as e
+from . import lapack
 from .contraction import matmul, outer, tensordot, vecdot
 from .creation import eye
 from .indexing import diagonal_of
@@ -78,10 +79,10 @@ def _cholesky(xp: Any, x: Any, *, failure: str = "error") -> Any:
 _FUNCTIONS: dict[str, Any] = {
     "cholesky": _cholesky,
     "qr": lambda xp, x, *, mode: tuple(xp.linalg.qr(x, mode=mode)),
-    "svd": lambda xp, x, *, full_matrices: tuple(xp.linalg.svd(x, full_matrices=full_matrices)),
-    "svdvals": lambda xp, x: xp.linalg.svd(x, compute_uv=False),
-    "eigh": lambda xp, x: tuple(xp.linalg.eigh(x)),
-    "eigvalsh": lambda xp, x: xp.linalg.eigvalsh(x),
+    "svd": lapack.svd,
+    "svdvals": lapack.svdvals,
+    "eigh": lapack.eigh,
+    "eigvalsh": lapack.eigvalsh,
     "inv": lambda xp, x: xp.linalg.inv(x),
     "solve": lambda xp, a, b: xp.linalg.solve(a, b),
     "det": lambda xp, x: xp.linalg.det(x),
@@ -141,11 +142,15 @@ def qr(x: Any, /, mode: str = "reduced") -> QRResult:
 @row("linalg.svd", module="linalg", category="floating", derivative=SMOOTH, call=LAPACK)
 def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
     """Return U, the singular values in descending order, and Vh with `U * S @ Vh == x`."""
-    array = matrices(x, "svd", square=False)
+    return singular(matrices(x, "svd", square=False), full_matrices=bool(full_matrices))
+
+
+def singular(array: Array, *, full_matrices: bool = False, **attributes: Any) -> SVDResult:
+    """As `svd`, with attributes of the call."""
     *batch, m, n = array.shape
     k, d = min(m, n), array.dtype
     shapes = [(d, (*batch, m, m if full_matrices else k)), (real_of(d), (*batch, k)), (d, (*batch, n if full_matrices else k, n))]
-    return SVDResult(*call(TARGETS["svd"], (array,), shapes, full_matrices=bool(full_matrices)))
+    return SVDResult(*call(TARGETS["svd"], (array,), shapes, full_matrices=full_matrices, **attributes))
 
 
 @row("linalg.svdvals", module="linalg", category="floating", derivative=SMOOTH, call=LAPACK)
@@ -159,9 +164,13 @@ def svdvals(x: Any, /) -> Array:
 @row("linalg.eigh", module="linalg", category="floating", derivative=SMOOTH, call=LAPACK)
 def eigh(x: Any, /) -> EighResult:
     """Return the eigenvalues in ascending order and the eigenvectors, as columns, of Hermitian matrices."""
-    array = matrices(x, "eigh")
+    return hermitian(matrices(x, "eigh"))
+
+
+def hermitian(array: Array, **attributes: Any) -> EighResult:
+    """As `eigh`, with attributes of the call."""
     shapes = [(real_of(array.dtype), array.shape[:-1]), (array.dtype, array.shape)]
-    return EighResult(*call(TARGETS["eigh"], (array,), shapes))
+    return EighResult(*call(TARGETS["eigh"], (array,), shapes, **attributes))
 
 
 @row("linalg.eigvalsh", module="linalg", category="floating", derivative=SMOOTH, call=LAPACK)

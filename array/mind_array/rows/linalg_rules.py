@@ -15,7 +15,7 @@ from . import elementwise as e
 from .contraction import matmul
 from .creation import eye, tril, triu
 from .factors import EIG, GEQRF, solved
-from .linalg import TARGETS, conjugate_transposed, diagonal, eigh, inv, solve, svd
+from .linalg import TARGETS, conjugate_transposed, diagonal, hermitian, inv, singular, solve
 from .manipulation import concat, expand_dims, matrix_transpose
 from .parts import conj, from_parts, is_complex, parts_of, select, square
 from .reductions import reduced
@@ -173,12 +173,12 @@ def _real(x: Array) -> Array:
 
 
 def _eigvalsh_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
-    vectors = eigh(xs[0]).eigenvectors
+    vectors = hermitian(xs[0], failure="nan").eigenvectors
     return [_conjugated(matmul(e.multiply(vectors, expand_dims(gs[0], axis=-2)), conjugate_transposed(vectors)))]
 
 
 def _eigvalsh_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
-    vectors = eigh(xs[0]).eigenvectors
+    vectors = hermitian(xs[0], failure="nan").eigenvectors
     return [_real(diagonal(matmul(matmul(conjugate_transposed(vectors), _hermitian(ts[0])), vectors)))]
 
 
@@ -250,12 +250,12 @@ def _svd_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
 
 
 def _svdvals_reverse(xs: Arrays, ys: Arrays, gs: Arrays) -> Arrays:
-    found = svd(xs[0], full_matrices=False)
+    found = singular(xs[0], failure="nan")
     return [_conjugated(matmul(_scale(found.U, gs[0]), found.Vh))]
 
 
 def _svdvals_forward(xs: Arrays, ys: Arrays, ts: Arrays) -> Arrays:
-    found = svd(xs[0], full_matrices=False)
+    found = singular(xs[0], failure="nan")
     return [_real(diagonal(matmul(matmul(conjugate_transposed(found.U), ts[0]), conjugate_transposed(found.Vh))))]
 
 

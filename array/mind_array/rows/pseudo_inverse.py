@@ -19,6 +19,7 @@ from ..emit import constant
 from ..operands import array_of, broadcast, cast
 from ..table import SMOOTH, row
 from . import elementwise as e
+from . import lapack
 from .contraction import matmul
 from .linalg import LAPACK, conjugate_transposed, matrices
 from .manipulation import expand_dims, matrix_transpose
@@ -42,7 +43,7 @@ def _adjoint(xp: Any, x: Any) -> Any:
 
 def _pinv(xp: Any, x: Any, rtol: Any = None, atol: Any = None) -> Any:
     """Return the pseudo-inverses by singular values; without tolerances those up to the rounding of the greatest count as 0."""
-    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    u, s, vh = lapack.svd(xp, x, full_matrices=False)
     kept = s > _bound(xp, x.shape, s, rtol, atol)
     inverse = xp.where(kept, 1 / xp.where(kept, s, 1), 0).astype(s.dtype)
     return xp.matmul(_adjoint(xp, vh) * inverse[..., None, :], _adjoint(xp, u))
@@ -56,7 +57,7 @@ def _truncation(xp: Any, x: Any, t: Any, rtol: Any, atol: Any) -> tuple[Any, Any
     that of a generalized matrix function (Noferini: A formula for the Frechet derivative of a generalized matrix function, 2017):
     its divided differences at q, less those at 0, are `q / (p (p^2 - q^2))` for `t`, and `q / p` times that for its adjoint.
     """
-    u, s, vh = xp.linalg.svd(x, full_matrices=False)
+    u, s, vh = lapack.svd(xp, x, full_matrices=False)
     kept = s > _bound(xp, x.shape, s, rtol, atol)
     is_cut = ~kept & (s > _bound(xp, x.shape, s, None, None))
     couples = kept[..., :, None] & is_cut[..., None, :]

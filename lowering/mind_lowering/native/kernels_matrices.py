@@ -18,7 +18,7 @@ from mind_dialect.ptir.literal import static_spec
 from mind_dialect.ptir.types import F32, F64, SI32, PtirDType
 from mind_dialect.types import Shape
 
-from .matrix_steps import ALONE, Factorization, LaneFactorization, fits_lanes
+from .matrix_steps import ALONE, SPECTRA, Factorization, LaneFactorization, fits_lanes
 from .patterns import Builder, in_memory, row
 from .systems import LinearSystem
 from .target_info import TargetInfo
@@ -30,14 +30,15 @@ KINDS: dict[str, str] = {
     f"mind.linalg.{kind}.v1": kind for kind in ("lu", "solve_lower", "solve_upper", "cholesky", *SYSTEMS, *ALONE)
 }
 """The targets that have kernels, and what is computed."""
+_FAILURES: Sequence[Mapping[str, Any]] = ({}, {"failure": "error"}, {"failure": "nan"})
 ATTRS: Mapping[str, Sequence[Mapping[str, Any]]] = {
-    "cholesky": ({}, {"failure": "error"}, {"failure": "nan"}),
+    **dict.fromkeys(("cholesky", "eigh", "eigvalsh", "svdvals"), _FAILURES),
     "qr": ({"mode": "reduced"}, {"mode": "complete"}),
-    "svd": ({"full_matrices": False}, {"full_matrices": True}),
+    "svd": [{"full_matrices": full, **failure} for full in (False, True) for failure in _FAILURES],
 }
-"""The attributes of calls that have kernels, of others none; a matrix without a Cholesky factor is an error by default."""
-FAILING = ("solve", "inv", "svd", "svdvals")
-"""Kinds that end the call for a matrix without a result."""
+"""The attributes of calls that have kernels, of others none."""
+FAILING = ("solve", "inv", "cholesky", *SPECTRA)
+"""Kinds that end the call for a matrix without a result, unless this is to be NaN."""
 MOST_ROWS: Mapping[str, int] = {"cholesky": 256, **dict.fromkeys(SYSTEMS, 128), **ALONE}
 """Rows and columns of the largest matrices of kernels, by kind: of larger ones, LAPACK's blocks cost less."""
 
@@ -161,7 +162,7 @@ def _factorized(build: Builder, op: ptir.CustomCallOp) -> None:
         given = [broadcast(view, (*found[0].shape[:-2], *view.shape[-2:])) for view in given]
     if _is_wide(kind, given[0].shape):
         given, found = [_turned(given[0])], found if kind == "svdvals" else [_turned(found[2]), found[1], _turned(found[0])]
-    failing = op if kind in FAILING or (kind == "cholesky" and values["attrs"].get("failure") != "nan") else None
+    failing = op if kind in FAILING and values["attrs"].get("failure") != "nan" else None
     if _in_lanes(op, kind, build.host):
         build.add(LaneFactorization(name, kind, given, found, failing))
     elif kind in SYSTEMS:

@@ -2,14 +2,14 @@
 Eigenvalues and singular values of small matrices, one in each lane of a vector, by Jacobi's rotations.
 
 Each sweep rotates every pair of rows once, until no lane has a pair that a rotation changes. Matrices are scaled first, so that
-no square overflows or underflows. Matrices with infinities or NaN have NaN for eigenvalues and vectors, and no singular values:
-they end the call, as with LAPACK.
+no square overflows or underflows. Matrices with infinities or NaN end the call, or have NaN for all results.
 
 Golub and Van Loan: Matrix Computations, 4th edition, sections 8.5.2 and 8.6.3.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 from .lane_reflectors import decomposed
@@ -26,7 +26,7 @@ def emit_eigenvalues(work: Work, starts: Sequence[str]) -> None:
     a, values, *rest = work.rooms
     work.read(0, starts[0], a)
     n = str(a.rows)
-    scale = _scaled(work, a, lambda i: ("0", work.f.add(i, "1"))) if a.rows > 1 else work.number(1.0)
+    scale = _scaled(work, a, lambda i: ("0", work.f.add(i, "1")))
     for room in rest:
         work.identity(room)
 
@@ -44,6 +44,7 @@ def emit_eigenvalues(work: Work, starts: Sequence[str]) -> None:
     for i in work.each("0", n):
         values.store(work.op("fmul", a.load(i, i), scale), i, "0")
     _sorted(work, values, rest, "olt")
+    _without(work, scale, [values, *rest])
     work.write(1, starts[1], values, (1, a.rows))
     if rest:
         work.write(2, starts[2], rest[0].transposed)
@@ -75,11 +76,13 @@ def emit_singular_values(work: Work, starts: Sequence[str]) -> None:
     _sorted(work, values, [columns, *rest[1:2]], "ogt")
     for i in work.each("0", n):
         values.store(work.op("fmul", values.load(i, "0"), scale), i, "0")
+    if rest:
+        _left_vectors(work, a, rest[0], rest[2])
+    _without(work, scale, [values, *rest[:2]])
     number = 2 if rest else 1
     work.write(number, starts[number], values, (1, a.columns))
     if rest:
-        left, right, scales = rest
-        _left_vectors(work, a, left, scales)
+        left, right, _ = rest
         work.write(1, starts[1], left)
         work.write(3, starts[3], right)
 
@@ -104,6 +107,17 @@ def _scaled(work: Work, a: Room, columns: Callable[[str], tuple[str, str]]) -> s
         for j in work.each(*columns(i)):
             a.store(work.op("fdiv", a.load(i, j), most), i, j)
     return most
+
+
+def _without(work: Work, scale: str, rooms: Sequence[Room]) -> None:
+    """Write NaN for all results of matrices whose scale is NaN, where they do not end the call."""
+    if work.step.failing is not None:
+        return
+    failed = work.lanes.compare("fcmp uno", work.type, scale, scale)
+    for room in rooms:
+        for i in work.each("0", str(room.rows)):
+            for j in work.each("0", str(room.columns)):
+                room.store(work.lanes.select(failed, work.type, work.number(math.nan), room.load(i, j)), i, j)
 
 
 def _sweeps(work: Work, n: int, rotate: Callable[[str, str, str], str]) -> None:

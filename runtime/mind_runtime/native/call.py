@@ -258,7 +258,7 @@ def _reader(view: Reading) -> Callable[[Frame], Array]:
     return read
 
 
-ISSUES = {"cholesky": "Matrix is not positive definite", "svd": "SVD did not converge"}
+ISSUES = {"cholesky": "Matrix is not positive definite", "svd": "SVD did not converge", "eig": "Eigenvalues did not converge"}
 """Issues of matrices as NumPy's errors name them, by parts of the target's name."""
 
 

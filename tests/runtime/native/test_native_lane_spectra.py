@@ -133,18 +133,20 @@ def test_operands_and_results_in_any_layout() -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_matrices_that_are_not_finite(bad: float, dtype: str) -> None:
-    """Their eigenvalues are NaN, those of their neighbours are not; singular values of theirs are an error, as NumPy's."""
-    x = np.stack([np.eye(3) * (i + 1) for i in range(9)]).astype(dtype)
-    x[4, 2, 1] = bad
-    values, vectors = run(calls("eigh"), x)
-    assert np.isnan(values[4]).all()
-    assert np.isnan(vectors[4]).all()
-    others = [0, 1, 2, 3, 5, 6, 7, 8]
-    np.testing.assert_array_equal(values[others], np.array(others, dtype)[:, None] + np.ones(3, dtype))
-    assert np.isfinite(vectors[others]).all()
-    for kind in ("svd", "svdvals"):
-        with pytest.raises(MindError, match="SVD did not converge") as caught:
-            run(calls(kind, {"full_matrices": True} if kind == "svd" else None), x)
+@pytest.mark.parametrize("kind", ["eigh", "eigvalsh", "svd", "svdvals"])
+@pytest.mark.parametrize("n", [1, 3])
+def test_matrices_that_are_not_finite(n: int, kind: str, dtype: str) -> None:
+    """They are an error, as NumPy's, or have NaN for all results, and their neighbours their own."""
+    x = (np.arange(1.0, 10)[:, None, None] * np.eye(n)).astype(dtype)
+    x[6:, n - 1, 0] = np.nan, np.inf, -np.inf
+    attrs = {"full_matrices": True} if kind == "svd" else {}
+    found = run(calls(kind, attrs | {"failure": "nan"}), x)
+    for y in found:
+        assert y.dtype == dtype
+        assert np.isnan(y[6:]).all()
+        assert np.isfinite(y[:6]).all()
+    np.testing.assert_array_equal(found[kind == "svd"][:6], np.arange(1, 7)[:, None] + np.zeros(n))
+    for bad in x[6:]:
+        with pytest.raises(MindError, match="did not converge") as caught:
+            run(calls(kind, attrs), bad)
         assert caught.value.code == "E6006"

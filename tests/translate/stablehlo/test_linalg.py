@@ -125,6 +125,23 @@ def test_eigenvectors_and_singular_values_of_lapack() -> None:
     same(found[1], s, 1e-12)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_matrix_that_is_not_finite_has_nan_and_leaves_others_alone(bad: float) -> None:
+    given = SPD.copy()
+    given[1, 2, 1] = bad
+    singular = [T, "tensor<2x4xf64>", T, T, INFO]
+    texts = {
+        lapack("syevd", [T, "tensor<2x4xf64>", INFO], u8(mode="V", uplo="L")): (0, 1),
+        lapack("gesdd", singular, u8(mode="S")): (1, 2, 3),
+        lapack("gesdd", singular, u8(mode="N")): (1,),
+    }
+    for text, results in texts.items():
+        found, expected = run(text, given), run(text, SPD)
+        for i in results:
+            same(np.abs(found[i][0]), np.abs(expected[i][0]), 1e-12)
+            assert np.isnan(found[i][1]).all()
+
+
 def qr(m: int, n: int, after: str = "", factors: str = "%q, %r") -> str:
     """Q and R as JAX's `qr` makes them of reflectors; `after` stands between the two calls."""
     k, flags = min(m, n), "{mhlo.backend_config = {}}"

@@ -145,7 +145,7 @@ def _eigh(to: StablehloConverter, op: ForeignOp) -> Values:
     if _letter(op, "mode") != "V":
         raise Refused("eigenvalues without eigenvectors", "use both, and drop the vectors")
     x = mirrored(to, op.operands[0], lower=_letter(op, "uplo") == "L")
-    values, vectors = call(to, "eigh", [x], [op.results[1], op.results[0]])
+    values, vectors = call(to, "eigh", [x], [op.results[1], op.results[0]], failure="nan")
     return [vectors, values, _info(to, op)]
 
 
@@ -153,9 +153,9 @@ def _gesdd(to: StablehloConverter, op: ForeignOp) -> Values:
     (x,), (_, s, u, vt, _) = op.operands, op.results
     mode = _letter(op, "mode")
     if mode == "N":
-        (values,) = call(to, "svdvals", [x], [s])
+        (values,) = call(to, "svdvals", [x], [s], failure="nan")
         return [x, values, *(to.fill(0, spec.dtype, spec.shape) for spec in (u, vt)), _info(to, op)]
-    left, values, right = call(to, "svd", [x], [u, s, vt], full_matrices=mode == "A")
+    left, values, right = call(to, "svd", [x], [u, s, vt], full_matrices=mode == "A", failure="nan")
     return [x, values, left, right, _info(to, op)]
 
 
