@@ -3,7 +3,8 @@ Tracing: a function under construction, one block of PTIR, to which each operati
 
 A trace inside of another one is a region, or a function to be transformed. What it uses of the outer traces becomes an argument
 of its own, a *capture*; concrete arrays become captures of the outermost trace, whose caller passes them, so that later changes
-of the array are seen. The active trace is a context variable: functions of the namespace record into it whatever their operands.
+of the array are seen. Small ones made of numbers meanwhile, which nothing else has, become constants. The active trace is a
+context variable: functions of the namespace record into it whatever their operands.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from .places import shown, user_location
 WARN_OPS, MOST_OPS = 10_000, 100_000
 """So many ops of one source line are a warning, and an error."""
 MOST_REMEMBERED = 1 << 14
+MOST_CONSTANT = 1024
+"""Elements of an array made while tracing that is a constant, at most; larger ones are captured."""
 
 ACTIVE: ContextVar[Trace | None] = ContextVar("mind_array_trace", default=None)
 """The trace that records now."""
@@ -64,6 +67,8 @@ class Trace:
         """The functions that ops name, shared with the parent."""
         self.declared: dict[str, None] = {} if parent is None else parent.declared
         """Declarations of sizes of called functions of modules, shared with the parent."""
+        self.made: dict[int, Array] = {} if parent is None else parent.made
+        """Arrays made of numbers while tracing, by identity; shared with the parent."""
         self._scalars: dict[Any, SSAValue] = {}
         self._counts: dict[int, int] = {}
 
@@ -104,12 +109,18 @@ class Trace:
             found.name_hint = outer.name_hint
         return found
 
+    def keep(self, x: Array) -> Array:
+        """Note that an array was made of numbers while tracing: no later change of it can be meant; return it."""
+        if x.ndarray.size <= MOST_CONSTANT:
+            self.made[id(x)] = x
+        return x
+
     def _hide(self, x: Array) -> SSAValue:
         known = self.hidden.get(id(x))
         if known is not None:
             return known[1]
         value: SSAValue
-        if self.literals:
+        if self.literals or id(x) in self.made:
             value = self.literal(x.ndarray)
         else:
             value = self._insert(x.spec, len(self.block.args))

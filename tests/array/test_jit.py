@@ -334,3 +334,45 @@ def test_a_function_may_return_no_arrays():
     g = ma.jit(lambda x: {"a": None, "b": ()})
     for _ in range(2):
         assert g(np.ones(2)) == {"a": None, "b": ()}
+
+
+@pytest.mark.parametrize("target", ["numpy", "native"])
+def test_arrays_that_a_function_makes_of_numbers_are_constants(target: str):
+    outer = ma.asarray([1.0, 2.0])
+
+    def f(x: ma.Array) -> ma.Array:
+        table, one = ma.asarray([[3.0, 4.0], [5.0, outer[1]]]), ma.asarray(1.0)
+        carried = ma.fori_loop(0, 2, lambda i, y: y @ table + one + ma.asarray([0.5, 0.25]), x)
+        return carried * outer
+
+    jitted, x = ma.jit(f, target=target), ma.asarray([1.0, -1.0])
+    lowered = jitted.lower(x)
+    assert str(lowered.ptir).count('mind.name = "captured_') == 1, "what it finds outside is an input"
+    with pytest.raises(MindError, match=r"E1110: save: .* captures 1 arrays"):
+        ma.save("unused", lowered)
+    np.testing.assert_allclose(np.asarray(jitted(x)), np.asarray(f(x)))
+    outer[0] = 7.0
+    np.testing.assert_allclose(np.asarray(jitted(x)), np.asarray(f(x)), err_msg="an input is read in each call")
+    slope = ma.jit(ma.grad(lambda x: ma.sum(f(x))), target=target)(x)
+    np.testing.assert_allclose(np.asarray(slope), np.asarray(ma.grad(lambda x: ma.sum(f(x)))(x)))
+
+
+def test_large_arrays_that_a_function_makes_are_inputs():
+    def f(x: ma.Array, n: int) -> ma.Array:
+        return x + ma.asarray([float(i) for i in range(n)])
+
+    for n, captured in ((1024, False), (1025, True)):
+        lowered = ma.jit(f, static=("n",)).lower(ma.zeros(n), n)
+        assert ('mind.name = "captured_' in str(lowered.ptir)) == captured
+
+
+def test_codes_that_a_function_decodes_by_numbers_are_decoded_in_registers():
+    pytest.importorskip("llvmlite")
+
+    def row(x: ma.Array, codes: ma.Array, scales: ma.Array) -> ma.Array:
+        shifts, mask = ma.asarray([0, 4], dtype=ma.uint8), ma.asarray(15, dtype=ma.uint8)
+        numbers = ma.astype(ma.bitwise_right_shift(codes[..., None], shifts) & mask, ma.float32) - 8.0
+        return x @ ma.reshape(numbers * scales[:, :, None, None], (len(codes), -1)).T
+
+    specs = ma.spec((1, 64), "f32"), ma.spec((8, 2, 16), "ui8"), ma.spec((8, 2), "f32")
+    assert any("4-bit codes" in line for line in ma.jit(row, target="native").lower(*specs).explain())

@@ -27,7 +27,7 @@ from ..operands import (
 )
 from ..operands import cast as cast_to
 from ..table import SMOOTH, row
-from ..trace import TracedArray
+from ..trace import ACTIVE, TracedArray
 from . import elementwise as e
 from .dtype_functions import result_type
 from .parts import select
@@ -55,7 +55,7 @@ def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | 
         if copy is False:
             raise _needs_copy()
         check_fits(obj, wanted or DEFAULTS[type(obj)])
-        return wrap(np.asarray(obj, dtype=wanted or DEFAULTS[type(obj)]))
+        return _made(np.asarray(obj, dtype=wanted or DEFAULTS[type(obj)]))
     if is_numpy(obj):
         return _from_numpy(obj, wanted, copy)
     if isinstance(obj, Sequence) and not isinstance(obj, str | bytes):
@@ -115,7 +115,13 @@ def _from_nested(obj: Sequence[Any], wanted: DType | None, copy: bool | None) ->
         kind = ArrayOverflowError if isinstance(err, OverflowError) else None
         raise fault("E3010", f"asarray: {err}", kind=kind, declared="array", inferred=str(err)) from None
     ptir_dtype(array.dtype)
-    return wrap(array)
+    return _made(array)
+
+
+def _made(array: Any) -> Array:
+    """Return an array of numbers, which a function under construction has as a constant."""
+    trace = ACTIVE.get()
+    return wrap(array) if trace is None else trace.keep(wrap(array))
 
 
 def _plain(x: Any) -> Any:
