@@ -101,6 +101,13 @@ class LlvmModule:
         """Declare an intrinsic or a function of the C library."""
         self.declared.setdefault(name, f"declare {result} @{name}({', '.join(parameters)})")
 
+    def table(self, name: str, type: str, entries: Sequence[int | float]) -> str:
+        """Have numbers of a type in memory, once; return the address of the first."""
+        texts = (float_text(x, type) if isinstance(x, float) else str(x) for x in entries)
+        content = f"[{len(entries)} x {type}] [{', '.join(f'{type} {x}' for x in texts)}]"
+        self.declared.setdefault(name, f"@{name} = private unnamed_addr constant {content}, align 64")
+        return f"@{name}"
+
     def unique(self, name: str) -> str:
         """`name`, with a number if there is one of that name."""
         n = self._taken.get(name)

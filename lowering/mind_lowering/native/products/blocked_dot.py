@@ -190,8 +190,4 @@ class _Sums:
 
     def _numbers_of_bytes(self) -> str:
         """Add a table of the numbers of bytes in f32: a second load, where a conversion would compete with multiplications."""
-        numbers = range(-LEAST_BYTE, 256)
-        entries = ", ".join(f"float {float_text(i, 'float')}" for i in numbers)
-        table = f"@mind.bytes.f32 = private unnamed_addr constant [{len(numbers)} x float] [{entries}], align 64"
-        self.f.module.declared.setdefault("mind.bytes.f32", table)
-        return "@mind.bytes.f32"
+        return self.f.module.table("mind.bytes.f32", "float", [float(i) for i in range(-LEAST_BYTE, 256)])

@@ -226,16 +226,12 @@ class Reals:
             return self.by_registers([index], [self.integer], lambda part, values: part._permuted(row, values[0]))
         if lanes.host.isa.startswith("avx") and not self.double and lanes.width == 8:
             return self._of_two_permuted(row, index)
-        place = f"mind.{name}.{'f64' if self.double else 'f32'}"
-        entries = ", ".join(f"{self.type} {float_text(v, self.type)}" for v in row)
-        lanes.function.module.declared.setdefault(
-            place, f"@{place} = private unnamed_addr constant [{PIECES} x {self.type}] [{entries}], align 64"
-        )
+        place = lanes.function.module.table(f"mind.{name}.{'f64' if self.double else 'f32'}", self.type, row)
         number = lanes.convert("zext", self.integer, "i64", self.on_bits("and", index, PIECES - 1))
         if lanes.width == 1:
-            address = lanes.op(f"getelementptr {self.type}, ptr @{place}, i64 {number}")
+            address = lanes.op(f"getelementptr {self.type}, ptr {place}, i64 {number}")
             return lanes.op(f"load {self.type}, ptr {address}, align {8 if self.double else 4}")
-        addresses = lanes.op(f"getelementptr {self.type}, ptr @{place}, {of('i64')} {number}")
+        addresses = lanes.op(f"getelementptr {self.type}, ptr {place}, {of('i64')} {number}")
         short = f"v{lanes.width}{'f64' if self.double else 'f32'}.v{lanes.width}p0"
         arguments = (
             (of("ptr"), addresses),

@@ -106,11 +106,10 @@ def _payne_hanek(v: Reals, x: str, name: str) -> tuple[str, str]:
 
 def _window(v: Reals, start: str) -> list[str]:
     """192 digits of 1 / pi from a digit on, in words."""
-    f, table = v.lanes.function, "mind.inverse_pi"
-    count, entries = len(k.INVERSE_PI), ", ".join(f"i64 {w}" for w in k.INVERSE_PI)
-    f.module.declared.setdefault(table, f"@{table} = private unnamed_addr constant [{count} x i64] [{entries}], align 64")
+    f = v.lanes.function
+    table = f.module.table("mind.inverse_pi", "i64", k.INVERSE_PI)
     word, shift = f.op(f"lshr i64 {start}, 6"), f.op(f"and i64 {start}, 63")
-    first = f.op(f"getelementptr i64, ptr @{table}, i64 {word}")
+    first = f.op(f"getelementptr i64, ptr {table}, i64 {word}")
     read = [f.op(f"load i64, ptr {f.address('i64', first, str(i))}, align 8") for i in range(4)]
     return [f.call("llvm.fshl.i64", "i64", ("i64", a), ("i64", b), ("i64", shift)) for a, b in pairwise(read)]
 
