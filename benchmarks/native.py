@@ -42,6 +42,10 @@ SIDES: dict[str, tuple[str, str, dict[str, str]]] = {
     "numba": ("numba", "by_numba", {}),
 }
 """By the name that `--sides` takes: how a side is called, its module, its settings."""
+SUBNORMALS = """\
+Numbers below the least normal one count as 0 in our training steps (`native{flush-subnormals}`), in all programs of PyTorch
+(`torch.set_flush_denormal`) and, as always, in those of JAX.
+"""
 EVERY = {**WORKLOADS, **FAMILIES}
 BESIDE = [side for side in SIDES if side != "ours-numpy"]
 
@@ -101,8 +105,8 @@ def peak_flops(threads: int) -> float:
 def page(families: bool) -> tuple[str, str, str]:
     """The name of the page of results, its title, and a note."""
     if families:
-        return "native_families", "Families of programs, the native target beside its peers", ""
-    return "native", "The native target beside its peers", ""
+        return "native_families", "Families of programs, the native target beside its peers", SUBNORMALS
+    return "native", "The native target beside its peers", SUBNORMALS
 
 
 def parsed(argv: Sequence[str] | None) -> argparse.Namespace:

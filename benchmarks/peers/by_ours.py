@@ -33,6 +33,8 @@ from . import families, workloads
 from .workloads import RATE, TINY_TURNS, Arrays
 
 TARGET = os.environ.get("SIDE_TARGET", "native")
+TRAINING = "native{flush-subnormals}" if TARGET == "native" else TARGET
+"""Of training steps, whose gradients become subnormal numbers: PyTorch flushes them here too, and XLA always."""
 if TARGET.startswith("cupy"):
     from mind_dialect.errors import MindError
     from mind_lowering.cupy.launching import require
@@ -145,7 +147,7 @@ def steps(loss: ModuleOp, optimiser: Optimiser, arrays: Arrays, *data: str) -> C
     module = read_back(train_step(loss, optimiser))
     (func,) = functions(module)
     held = input_names(func)[len(data) + 2 :]
-    program = compile(optimised(module, split=False), target=TARGET, donate=held)
+    program = compile(optimised(module, split=False), target=TRAINING, donate=held)
     begun = [arrays[n].copy() if n in arrays else np.zeros_like(arrays[n.rsplit(".", 1)[0]]) for n in held]
     state = [placed(x) for x in begun]
     given = [placed(arrays[name]) for name in data]

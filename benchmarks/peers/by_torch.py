@@ -21,6 +21,7 @@ COMPILED = os.environ.get("SIDE_MODE") == "compile"
 NAME = "torch.compile" if COMPILED else "PyTorch"
 if DEVICE == "cuda" and not torch.cuda.is_available():
     raise ImportError("PyTorch finds no GPU")
+torch.set_flush_denormal(True)  # before its threads begin, which inherit it
 torch.set_num_threads(int(os.environ.get("SIDE_THREADS", "1")))
 Call = Callable[[], Any]
 

@@ -17,8 +17,8 @@ from mind_dialect.program import functions, functions_called, input_names, requi
 from mind_dialect.ptir_program import stated_entry
 from mind_dialect.ptir_shapes import Dims
 from mind_dialect.verify import verify
-from mind_lowering.cupy.options import read_target
 from mind_lowering.ptir_to_xp import single_block
+from mind_lowering.target_options import read_target
 
 from . import compiled
 from .collector import collector_paused
@@ -45,11 +45,11 @@ def compile(
 
     The function may be Core IR, PTIR or already lowered to `xp`; the module is left as it is. `memory_limit` in bytes is by
     default the memory of the machine. `donate` names inputs whose memory the program may overwrite, as a cache that is updated.
-    `threads` is how many threads the target `native` may use, by default what MIND_NUM_THREADS says, else one per core. `cupy`
-    and `xla` may be followed by their options, as in `cupy{tf32 graph=off}` or `xla{checks=off}`; E7001 for others. `mesh` and
-    `shardings` are for the target `xla`: a `jax.sharding.Mesh` or text such as `data=4,model=2`, and by names of inputs how each
-    lies on it, such as `data,_`. `specialize` limits for how many sizes a dynamic program is compiled, see `Specialization`, for
-    `numpy`, `native` and `cupy`. Executors of other packages are targets too: see `executors`.
+    `threads` is how many threads the target `native` may use, by default what MIND_NUM_THREADS says, else one per core. `native`,
+    `cupy` and `xla` may be followed by their options, as in `cupy{tf32 graph=off}` or `xla{checks=off}`; E7001 for others. `mesh`
+    and `shardings` are for the target `xla`: a `jax.sharding.Mesh` or text such as `data=4,model=2`, and by names of inputs how
+    each lies on it, such as `data,_`. `specialize` limits for how many sizes a dynamic program is compiled, see `Specialization`,
+    for `numpy`, `native` and `cupy`. Executors of other packages are targets too: see `executors`.
     Raises the verifier's error; E4000 for a function that is neither; E7003 for an unknown function or input, E7001 where a
     function must be named; E6002 for an unknown target; E6004 for what cannot fit in memory; E8007 for an unknown custom call.
     """

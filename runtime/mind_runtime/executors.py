@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mind_dialect.errors import MindError, brief, error
 from mind_lowering.cupy.options import CupyOptions
+from mind_lowering.native.options import NativeOptions
 
 from .native import require as require_native
 from .program import Program
@@ -62,7 +63,8 @@ class Executor:
 def _native_program(request: Request) -> Program:
     from .native.program import compile_native
 
-    return compile_native(request.func, request.donated, request.host_limit, request.arguments.get("threads"), request.fixed)
+    threads = request.arguments.get("threads")
+    return compile_native(request.func, request.donated, request.host_limit, threads, request.fixed, request.options)
 
 
 def _cupy_program(request: Request) -> Program:
@@ -116,7 +118,7 @@ def _require_iree() -> None:
 
 _BUILT_IN: dict[str, Executor] = {
     "numpy": Executor(numpy_program, arguments=frozenset({"specialize"})),
-    "native": Executor(_native_program, require_native, arguments=frozenset({"threads", "specialize"})),
+    "native": Executor(_native_program, require_native, NativeOptions.of, frozenset({"threads", "specialize"})),
     "cupy": Executor(_cupy_program, _require_cupy, CupyOptions.of, frozenset({"specialize"})),
     "xla": Executor(_xla_program, _require_jax, XlaOptions.of, frozenset({"mesh", "shardings"})),
     "onnx": Executor(_onnx_program, _require_onnx, checks=False),
@@ -170,8 +172,7 @@ def checked_request(name: str, words: Mapping[str, Any], arguments: Mapping[str,
     """Return the executor of a target and its options; E7001 for what it does not take, E6002 where it is not there."""
     executor = executor_of(name)
     if words and executor.options is None:
-        hint = "; threads are given separately, by threads= or --threads" if "threads" in words else ""
-        raise error("E7001", f"the target {name!r} takes no options, found {list(words)}{hint}", option=next(iter(words)))
+        raise error("E7001", f"the target {name!r} takes no options, found {list(words)}", option=next(iter(words)))
     for argument, value in arguments.items():
         if argument not in executor.arguments:
             takers = " and ".join(repr(n) for n, e in (_BUILT_IN | _registered).items() if argument in e.arguments)

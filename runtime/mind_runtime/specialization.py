@@ -9,10 +9,10 @@ from dataclasses import dataclass, fields
 from typing import Any, cast
 
 from mind_dialect.errors import brief, error
+from mind_lowering.target_options import ON_OR_OFF
 
 VECTOR = 16
 """Sizes divisible by this are a class of their own: the lanes of f32 in the widest vector, the same on every machine."""
-_ON = {"on": True, "true": True, "off": False, "false": False}
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def _value(word: str, kind: type, given: object) -> Any:
     expected = {bool: "on or off", int: "an integer from 0 to 2^62", float: "a number of at least 0"}[kind]
     found: object = given
     if kind is bool:
-        found = _ON.get(given, None) if isinstance(given, str) else given
+        found = ON_OR_OFF.get(given, None) if isinstance(given, str) else given
         is_right = isinstance(found, bool)
     else:
         try:

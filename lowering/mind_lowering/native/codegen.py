@@ -39,6 +39,7 @@ from .extremes_gradient_loops import emit_extremes_gradient
 from .extremes_loops import emit_extremes
 from .failures import Failure, Sites
 from .first_extremes import FirstExtremes
+from .float_mode import current_mode, flushing, set_mode
 from .flow import Code, KernelCall, Nested, kernel_calls, run
 from .fourier import FourierTransform, emit_fourier
 from .fourier_batches import FourierBatch, emit_batch
@@ -336,6 +337,8 @@ def _entry(
 ) -> None:
     """A function that runs kernels in order; many of them by functions of bounded size."""
     f = module.function(name, "i64", [("ptr", "buffers")], internal=False)
+    if plan.planner.host.flushes:
+        f = _flushing(f)
     if len(codes) <= MOST_CALLS:
         _run(f, plan, codes, sites, timer)
         return
@@ -345,6 +348,17 @@ def _entry(
         status = f.op(f"call i64 {symbol(part.name)}(ptr %buffers)", "status")
         f.leave(f.op(f"icmp ne i64 {status}, 0", "failed"), lambda status=status: status)
     f.ret("0")
+
+
+def _flushing(f: Function) -> Function:
+    """Emit an entry that has another function run where subnormal numbers count as 0; return that one."""
+    inner = f.module.function(f.module.unique(f"{f.name}.flushing"), "i64", [("ptr", "buffers")])
+    mode = current_mode(f)
+    set_mode(f, flushing(f, mode))
+    status = f.op(f"call i64 {symbol(inner.name)}(ptr %buffers)", "status")
+    set_mode(f, mode)
+    f.ret(status)
+    return inner
 
 
 def _run(f: Function, plan: PlannedFunction, codes: Sequence[Code], sites: Sites, timer: Timer | None) -> None:

@@ -108,9 +108,8 @@ def _rsqrt(s: EmissionSite, v: Operands) -> str:
 def _sign(s: EmissionSite, v: Operands) -> str:
     lanes, zero, one = s.lanes, s.lanes.number(s.type, 0), s.lanes.number(s.type, 1)
     if s.is_float:
-        magnitude = lanes.select(
-            lanes.compare("fcmp one", s.type, v[0], zero), s.type, one, lanes.intrinsic("fabs", s.type, v[0])
-        )
+        itself = lanes.settled(s.type, lanes.intrinsic("fabs", s.type, v[0]))
+        magnitude = lanes.select(lanes.compare("fcmp one", s.type, v[0], zero), s.type, one, itself)
         return lanes.intrinsic("copysign", s.type, magnitude, v[0])
     positive = lanes.select(lanes.compare("icmp ne", s.type, v[0], zero), s.type, one, zero)
     if not s.is_signed:

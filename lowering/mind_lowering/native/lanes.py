@@ -120,6 +120,10 @@ class Lanes:
         """A conversion such as `sext`; none where the types are the same."""
         return x if source == target else self.op(f"{code} {self.of(source)} {x} to {self.of(target)}")
 
+    def settled(self, type: str, value: str) -> str:
+        """Return floats with zeros for subnormal numbers where these count as 0, for code that looks at bits."""
+        return self.intrinsic("canonicalize", type, value) if self.host.flushes else value
+
     def intrinsic(self, name: str, type: str, *operands: str) -> str:
         """An intrinsic of one type, `name` without it."""
         of = self.of(type)

@@ -77,6 +77,7 @@ from .kernels_window_arg import why_no_winner
 from .loop_results import copy_results
 from .lowered import Native
 from .memory import ALIGNMENT
+from .options import NativeOptions
 from .plan import memory_type
 from .planned_function import PlannedFunction
 from .planner import Planner
@@ -260,20 +261,21 @@ def lower(
     return replace(Emission(plan, func.sym_name.data, timed=timed).run(), rejected=tuple(plan.planner.rejected()))
 
 
-def stated(isa: str | None) -> TargetInfo:
+def stated(isa: str | None, *, flush_subnormals: bool = False) -> TargetInfo:
     """Return the target that the option `isa` names, by default this machine; E7001 for an unknown one."""
-    return detect() if isa is None else target_of(isa)
+    found = detect() if isa is None else target_of(isa)
+    return NativeOptions(flush_subnormals=flush_subnormals).of_target(found)
 
 
-def print_module(module: ModuleOp, isa: str | None = None, *, timed: bool = False) -> str:
+def print_module(module: ModuleOp, host: TargetInfo | None = None, *, timed: bool = False) -> str:
     """
-    Return the LLVM IR of every function of a module, each a module of its own, for an `isa`, by default this machine's.
+    Return the LLVM IR of every function of a module, each a module of its own, for a machine, by default this one.
 
     With `timed`, entries read a clock around each kernel.
 
-    E7001 for an unknown `isa`. E6003 for a dimension without a size: such functions are lowered when a call gives the sizes.
+    E6003 for a dimension without a size: such functions are lowered when a call gives the sizes.
     """
-    host = stated(isa)
+    host = stated(None) if host is None else host
     texts: list[str] = []
     for func in functions(module):
         work = prepared(func, host)
@@ -294,19 +296,22 @@ class LowerToNativePass(StagedPass):
     Each `ptir.fusion`, and each op outside of one, is then a kernel. Kernels are for an `isa`, by default that of this machine:
     `avx512amx`, `avx512vnni`, `avx512`, `avx2vnni`, `avx2`, `baseline`, `sve256`, `neondot` or `neon`. `launches=true` lowers
     functions to the `launch` dialect: kernels and calls on assigned memory; E8001 for a dimension without a size.
+    `flush-subnormals=true` lets subnormal numbers count as 0, as `NativeOptions` says.
     """
 
     name = "mind-lower-to-native"
 
     isa: str | None = None
     launches: bool = False
+    flush_subnormals: bool = False
 
     def stages(self) -> Sequence[Stage]:
+        host = stated(self.isa, flush_subnormals=self.flush_subnormals)
         return [
             Stage("mind-convert-to-ptir", lambda module: own_functions(module, "native")),
-            *fusion_stages(stated(self.isa)),
+            *fusion_stages(host),
             Stage("mind-forget-origins", forget_origins),
-            *([Stage("mind-plan-native", lambda module: plan_launches(module, stated(self.isa)))] if self.launches else []),
+            *([Stage("mind-plan-native", lambda module: plan_launches(module, host))] if self.launches else []),
         ]
 
 
@@ -326,13 +331,14 @@ class NativeTarget(Target):
 
     `isa` is `avx512amx`, `avx512vnni`, `avx512`, `avx2vnni`, `avx2`, `baseline`, `sve256`, `neondot` or `neon`; by default that
     of this machine. With `timed=true` the entry reads a clock around each kernel, as the code that `mind-run --profile` runs
-    does.
+    does. With `flush-subnormals=true` subnormal numbers count as 0, as `NativeOptions` says.
     """
 
     name = "mind-native"
 
     isa: str | None = None
     timed: bool = False
+    flush_subnormals: bool = False
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        output.write(print_module(module, self.isa, timed=self.timed))
+        output.write(print_module(module, stated(self.isa, flush_subnormals=self.flush_subnormals), timed=self.timed))

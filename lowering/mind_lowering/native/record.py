@@ -85,6 +85,7 @@ GLOBALS = {
     "words": "i64 0",
     "chunks": "i64 0",
     "most": "i64 0",
+    "mode": "i64 0",
 }
 """Globals that threads share. Ticket, done, waiting, stop, interrupted and those from `kernel` on are of the current job."""
 APART = frozenset({"ticket", "done", "stop", "owner", "kernel"})

@@ -47,6 +47,8 @@ class TargetInfo:
     """Its dot products of narrow numbers, the best first: rows of `products/words.py`."""
     sve: bool = False
     """True if vectors are those of SVE on a machine whose vectors have exactly `vector_bytes` bytes."""
+    flushes: bool = False
+    """True if subnormal numbers count as 0."""
     checked: bool = False
     """True if kernels check each address before they read or write it: for tests."""
 
@@ -77,13 +79,14 @@ class TargetInfo:
     @property
     def attributes(self) -> str:
         """
-        Return what each function says of the vectors to LLVM.
+        Return what each function says of the vectors, and of subnormal numbers, to LLVM.
 
         SVE registers hold `vscale` times 16 bytes. Where the range of `vscale` is one number, LLVM keeps vectors of fixed
         width in them: https://llvm.org/docs/LangRef.html#function-attributes.
         """
         scale = self.vector_bytes // 16
-        return f"vscale_range({scale},{scale}) " if self.sve else ""
+        vectors = f"vscale_range({scale},{scale}) " if self.sve else ""
+        return vectors + ('"denormal-fp-math"="preserve-sign,preserve-sign" ' if self.flushes else "")
 
 
 _LINUX = "unknown-linux-gnu"

@@ -45,6 +45,7 @@ class Order:
     fixed: tuple[int, ...]
     threads: int
     limit: int
+    options: str
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ class Child:
             "fixed": order.fixed,
             "threads": order.threads,
             "limit": order.limit,
+            "options": order.options,
         }
         timer = threading.Timer(TIMEOUT, self._process.kill)
         timer.daemon = True

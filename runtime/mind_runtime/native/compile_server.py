@@ -17,6 +17,8 @@ from xdsl.parser import Parser
 from mind_dialect import register
 from mind_dialect.errors import MindError
 from mind_dialect.program import functions
+from mind_lowering.native.options import NativeOptions
+from mind_lowering.target_options import read_target
 
 from ..compiled import clear as clear_bodies
 from ..shapes import bound_function
@@ -60,8 +62,9 @@ def _compiled(request: Mapping[str, Any], modules: OrderedDict[str, Any]) -> dic
     if bound is None:
         return {"refused": "no sizes for all dimensions"}
     donated, fixed = tuple(request["donated"]), tuple(request["fixed"])
-    made = compile_native(bound[0], donated, request["limit"], request["threads"], fixed)
-    key = image_name(bound[0], donated, fixed)
+    options = NativeOptions.of(read_target(f"native{{{request['options']}}}")[1])
+    made = compile_native(bound[0], donated, request["limit"], request["threads"], fixed, options)
+    key = image_name(bound[0], options.host(), donated, fixed)
     clear()
     clear_bodies()
     return {"key": key, "outputs": [spec.shape for spec in made.outputs], "seconds": time.process_time() - start}

@@ -21,7 +21,7 @@ from mind_dialect.errors import MindError
 from mind_dialect.ptir.types import read_type
 from mind_lowering.core_to_ptir import is_core
 from mind_lowering.memory_need import Need, check_rank
-from mind_lowering.native import Entry, Foreign, Native, TargetInfo, detect
+from mind_lowering.native import Entry, Foreign, Native, TargetInfo
 from mind_lowering.ptir_to_xp import lowered_function
 from mind_lowering.xp.python import PythonSource
 from mind_passes.dim_names import dims_of
@@ -62,12 +62,11 @@ def clear() -> None:
     release()
 
 
-def executable_of(func: FuncOp, donated: tuple[int, ...], threads: int, fixed: tuple[int, ...]) -> Executable:
+def executable_of(func: FuncOp, host: TargetInfo, donated: tuple[int, ...], threads: int, fixed: tuple[int, ...]) -> Executable:
     """Return the executable of a function, perhaps that of an equal one which was compiled before."""
     if not is_core(func) and (unsized := _dynamic_input(func)) is not None:
         return _without_code(unsized)
-    host = detect()
-    name = image_name(func, donated, fixed)
+    name = image_name(func, host, donated, fixed)
     if name is None:
         return _compiled(func, host, donated, threads, fixed)
     key = (name, tuple([op.location for op in func.walk()]), threads)
@@ -84,9 +83,8 @@ def executable_of(func: FuncOp, donated: tuple[int, ...], threads: int, fixed: t
     return new
 
 
-def image_name(func: FuncOp, donated: tuple[int, ...], fixed: tuple[int, ...]) -> str | None:
-    """The name of the image of a function on this machine; None if it has none."""
-    host = detect()
+def image_name(func: FuncOp, host: TargetInfo, donated: tuple[int, ...], fixed: tuple[int, ...]) -> str | None:
+    """The name of the image of a function for this machine; None if it has none."""
     return digest(func, donated, fixed, host, jit.machine_of(host))
 
 

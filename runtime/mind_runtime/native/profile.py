@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import LocationAttr
 from xdsl.dialects.func import FuncOp
 
 from mind_dialect.locations import locations_in, shown_location
-from mind_lowering.native import Entry, Foreign, Native, Reading, detect
+from mind_lowering.native import Entry, Foreign, Native, Reading
 from mind_lowering.native import program as lowering
 from mind_lowering.native.outlining import shown
 from mind_lowering.native.timing import NANOSECONDS, RUNS, WORDS
@@ -91,7 +91,7 @@ def profile_native(program: NativeProgram, func: FuncOp, arguments: Sequence[Any
         return call(*(copies[i] for i in free), seed=seed)
 
     once()  # which raises what a call raises
-    host, (fixed, packed) = detect(), program.packed_for(call)
+    host, (fixed, packed) = program.options.host(), program.packed_for(call)
     native = lowering.lower(lowering.prepared(func, host), host, program.donated, fixed, timed=True)
     runner = TimedRunner(native, program.threads, types_of(func.function_type.outputs.data))
     if fixed and packed is None:

@@ -26,7 +26,7 @@ from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.verify import verify
 from mind_lowering.memory_need import check_need, check_rank
 from mind_lowering.memory_plan import MemoryPlan
-from mind_lowering.native import detect
+from mind_lowering.native.options import DEFAULT, NativeOptions
 from mind_lowering.native.record import Record
 from mind_passes.callees import calls_in
 from mind_passes.dim_names import dims_of
@@ -72,8 +72,10 @@ class NativeProgram(Program):
         limit: int,
         threads: int,
         whole: Callable[[], FuncOp] | None = None,
+        options: NativeOptions = DEFAULT,
     ):
         self._executable = executable
+        self.options = options
         self._whole = whole or (lambda: func)
         """The function with its ops, which one that another process compiled has only for errors and texts."""
         self.threads = threads
@@ -173,7 +175,7 @@ class NativeProgram(Program):
         defuse(func)
         names = mask_padding(func)
         verify(func)
-        made = native_type(NativeProgram)(func, without_general(func), (), self._limit, self.threads)
+        made = native_type(NativeProgram)(func, without_general(func), (), self._limit, self.threads, options=self.options)
         made._given, made.classes = self._given, None
         return made, names
 
@@ -220,7 +222,7 @@ class NativeProgram(Program):
             bound = None if self._guard is None else bound_function(self._func, shapes)
             if bound is None:
                 return None
-            made = compile_native(bound[0], self.donated, self._limit, self.threads, tuple(sorted(self._given)))
+            made = compile_native(bound[0], self.donated, self._limit, self.threads, tuple(sorted(self._given)), self.options)
             assert isinstance(made, NativeProgram)
             return made.with_weights(self._given)
         except MindError:
@@ -231,9 +233,8 @@ class NativeProgram(Program):
         if self._guard is None:
             return None, 0.0
         if all(dims_of(t) is not None for t in (*self._func.function_type.inputs, *self._func.function_type.outputs)):
-            order = Order(
-                str(id(self)), self._source, shapes, self.donated, tuple(sorted(self._given)), self.threads, self._limit
-            )
+            given, words = tuple(sorted(self._given)), str(self.options)
+            order = Order(str(id(self)), self._source, shapes, self.donated, given, self.threads, self._limit, words)
             if (answer := CHILD.compile(order)) is not None and (found := self._adopted(answer, shapes)) is not None:
                 return found, answer.seconds
         return self.specialised(shapes), 0.0
@@ -268,11 +269,11 @@ class NativeProgram(Program):
 
         fixed = tuple(sorted(set(self._given) - set(self.donated)))
         executable = executable_on_disk(
-            answer.key, func, detect(), self.donated, self.threads, fixed, whole, lambda: self._literals
+            answer.key, func, self.options.host(), self.donated, self.threads, fixed, whole, lambda: self._literals
         )
         if executable is None or executable.body is None or executable.body.need.bytes > self._limit:
             return None
-        program = native_type(NativeProgram)(func, executable, self.donated, self._limit, self.threads, whole)
+        program = native_type(NativeProgram)(func, executable, self.donated, self._limit, self.threads, whole, self.options)
         return program.with_weights(self._given)
 
     @property
@@ -296,16 +297,22 @@ def _signature(func: FuncOp, shapes: Sequence[Sequence[int]], outputs: Sequence[
 
 
 def compile_native(
-    func: FuncOp, donated: Collection[int], limit: int, threads: int | None = None, fixed: Collection[int] = ()
+    func: FuncOp,
+    donated: Collection[int],
+    limit: int,
+    threads: int | None = None,
+    fixed: Collection[int] = (),
+    options: NativeOptions = DEFAULT,
 ) -> Program:
     """Compile a function for this machine; errors are those of `compile`. `fixed` are the numbers of inputs to be bound."""
     threads = threads_of(threads)
     for argument in func.body.block.args if len(func.body.blocks) == 1 else ():
         check_rank(argument.type)
     gives, stays = tuple(sorted(donated)), tuple(sorted(set(fixed) - set(donated)))
-    executable = executable_of(func, gives, threads, stays)
+    host = options.host()
+    executable = executable_of(func, host, gives, threads, stays)
     if stays and executable.body is not None and executable.body.need.bytes > limit:
-        executable = executable_of(func, gives, threads, ())
+        executable = executable_of(func, host, gives, threads, ())
     if executable.body is not None:
         check_need(executable.body.need, limit)
-    return native_type(NativeProgram)(func, executable, donated, limit, threads)
+    return native_type(NativeProgram)(func, executable, donated, limit, threads, options=options)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mind_dialect.errors import error
+from mind_lowering.target_options import ON_OR_OFF
 
 if TYPE_CHECKING:
     from mind_lowering.ptir_to_stablehlo import ExportOptions
 
 PRECISIONS = ("highest", "high", "default")
-_WORDS = {"on": True, "true": True, "off": False, "false": False}
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class XlaOptions:
         for word in words:
             if word not in known:
                 raise error("E7001", f"option {word!r} of xla is unknown, expected one of {list(known)}", option=word)
-        checks = _WORDS.get(words.get("checks", "on"))
+        checks = ON_OR_OFF.get(words.get("checks", "on"))
         if checks is None:
             raise error("E7001", f"option checks of xla is {words['checks']!r}, expected on or off", option="checks")
         precision = words.get("precision", "highest")

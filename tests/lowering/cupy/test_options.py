@@ -6,7 +6,8 @@ import pytest
 
 import mind_runtime
 from mind_dialect.errors import MindError
-from mind_lowering.cupy.options import CupyOptions, read_target
+from mind_lowering.cupy.options import CupyOptions
+from mind_lowering.target_options import read_target
 from programs import parse
 from tool_runs import mind_opt
 

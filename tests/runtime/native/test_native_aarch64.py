@@ -27,6 +27,7 @@ from ptir_forms import program, softmax
 pytest.importorskip("llvmlite", reason="no llvmlite: no native code")
 
 from mind_lowering.native import TARGETS, Foreign, calling
+from mind_lowering.native.options import NativeOptions
 from mind_lowering.native.program import lower, prepared
 from mind_lowering.native.target_info import TargetInfo
 from mind_runtime.native import jit
@@ -157,6 +158,23 @@ def test_results_are_those_of_numpy(name: str, isa: str, tmp_path: Path, monkeyp
     else:
         info = np.finfo(expected.dtype)
         np.testing.assert_allclose(found, expected, rtol=64 * float(info.eps), atol=64 * float(info.eps))
+
+
+@pytest.mark.parametrize("isa", CPUS)
+def test_subnormal_numbers_count_as_zero_by_option(isa: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calling, "SHARED", np.inf)  # the pool is not on the other machine
+    x = np.array([2.0**-130, -(2.0**-127), 2.0**-126, 1, -0.0], np.float32)
+    for host, expected in (
+        (TARGETS[isa], x + x),
+        (NativeOptions(flush_subnormals=True).of_target(TARGETS[isa]), np.array([0, -0.0, 2.0**-125, 2, -0.0], np.float32)),
+    ):
+        folder = tmp_path / str(host.flushes)
+        folder.mkdir()
+        binary = executable(program("f32[5]", lambda x: ptir.AddOp(x, x)), host, [(np.float32, (5,))], [x], folder)
+        done = subprocess.run(
+            [QEMU, "-cpu", CPUS[isa][0], binary], input=x.tobytes(), capture_output=True, timeout=120, check=False
+        )
+        assert done.stdout == expected.tobytes(), (np.frombuffer(done.stdout, np.float32), done.stderr)
 
 
 @pytest.mark.parametrize("isa", ["neondot", "neon"])

@@ -7,8 +7,8 @@ The pool of threads, as LLVM IR: a module of its own, one for a process, that kn
 `share` runs all units of a kernel, `%size` at a time: a chunk. It gives the status of the first chunk that fails, or another if
 a signal ended it. The caller takes chunks from the front, workers take them from the back, so that a thread meets again what it
 has in its cache; a worker that got none for a while sleeps. The caller waits for chunks that a worker began, and for nothing
-else. One thread at a time has the pool: a call from another one, or from within a call, runs alone. A fork of the process makes
-workers of its own.
+else. Workers compute with floats in the mode of the caller (`float_mode.py`). One thread at a time has the pool: a call from
+another one, or from within a call, runs alone. A fork of the process makes workers of its own.
 
 Threads agree on one word, the ticket: the number of the job, and the numbers of chunks taken from the back and from the front.
 Chunks are taken by compare-and-swap of all of it, so no thread gets a chunk of a job that is over. A kernel that can fail is run
@@ -22,6 +22,7 @@ put in the record, and the status is `INTERRUPTED`.
 from __future__ import annotations
 
 from ..failures import RECORD_NUMBERS
+from ..float_mode import current_mode, set_mode
 from ..ir import Function
 from ..record import APART, BACK, CLOSED, FRONT, GLOBALS, LOST, Record, System
 from .chunks import JOB, WAIT, WAKE, Chunks, copied, count_of, exchanged, taken, until
@@ -57,7 +58,17 @@ class _Pool(Chunks):
             aligned = {n: 64 if n in APART else 8 for n in GLOBALS}
             self.module.globals += [f"@{n} = internal global {v}, align {aligned[n]}" for n, v in GLOBALS.items()]
             self.module.globals.append("declare i64 @syscall(i64, ...)")
-            for part in (self.failed, self.perform, self.claim, self.awaited, self.worker, self.crew, self.acquire, self.ended):
+            for part in (
+                self.failed,
+                self.perform,
+                self.claim,
+                self.awaited,
+                self.as_caller,
+                self.worker,
+                self.crew,
+                self.acquire,
+                self.ended,
+            ):
                 part()
         self.share()
         return self.module.text()
@@ -82,8 +93,15 @@ class _Pool(Chunks):
         until(f, iteration)
         f.ret("null")
 
+    def as_caller(self) -> None:
+        """Compute with floats in the mode of the caller of the current job."""
+        f = self.function("as.caller", "void")
+        set_mode(f, f.op("load atomic i64, ptr @mode monotonic, align 8", "mode"))
+        f.ret()
+
     def work(self, f: Function, job: str) -> None:
         """Take chunks of a job until there is none."""
+        f.do("call void @as.caller()")
         words = f.op("load atomic i64, ptr @words monotonic, align 8", "words")
         step = f.op(f"select i1 {f.op(f'icmp eq i64 {words}, 0', 'plain')}, i64 {BACK}, i64 {FRONT}", "step")
 
@@ -268,7 +286,15 @@ class _Pool(Chunks):
         """Put up a job for everybody; its number."""
         for name in ("kernel", "args"):
             f.do(f"store atomic ptr %{name}, ptr @{name} monotonic, align 8")
-        for name, value in (("units", "%units"), ("size", "%size"), ("words", "%words"), ("chunks", count), ("most", threads)):
+        numbers = {
+            "units": "%units",
+            "size": "%size",
+            "words": "%words",
+            "chunks": count,
+            "most": threads,
+            "mode": current_mode(f),
+        }
+        for name, value in numbers.items():
             f.do(f"store atomic i64 {value}, ptr @{name} monotonic, align 8")
         for name in ("stop", "interrupted", "done", "waiting"):
             f.do(f"store atomic i32 0, ptr @{name} monotonic, align 8")
