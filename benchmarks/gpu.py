@@ -144,7 +144,7 @@ def write(options: argparse.Namespace, kept: Kept, bandwidth: float | None) -> N
     """The table and the picture."""
     roofs: dict[str, float] = {}
     for name in kept.every:
-        moved = GPU_WORKLOADS[name].moved(GPU_WORKLOADS[name].arrays(options.small)) if bandwidth else 0
+        moved = sum(GPU_WORKLOADS[name].moved(GPU_WORKLOADS[name].arrays(options.small))) if bandwidth else 0
         if bandwidth and moved > 1 << 20:
             roofs[name] = moved / bandwidth
     rate = "" if bandwidth is None else f" A copy moves {bandwidth / 1e9:.0f} GB/s there."

@@ -15,14 +15,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))  # before this folder, which has a `models` too
 
-import numpy as np
 from peers import report
 from peers.families import FAMILIES
 from peers.rounds import Peer, Times, interpreter, measure, write_bytecode
@@ -44,53 +41,22 @@ SIDES: dict[str, tuple[str, str, dict[str, str]]] = {
 """By the name that `--sides` takes: how a side is called, its module, its settings."""
 SUBNORMALS = """\
 Numbers below the least normal one count as 0 in our training steps (`native{flush-subnormals}`), in all programs of PyTorch
-(`torch.set_flush_denormal`) and, as always, in those of JAX.
-"""
+(`torch.set_flush_denormal`) and, as always, in those of JAX."""
 EVERY = {**WORKLOADS, **FAMILIES}
 BESIDE = [side for side in SIDES if side != "ours-numpy"]
-
-
-def shared_seconds(count: int, threads: int, work: Callable[[slice], object], rounds: int = 5) -> float:
-    """The least time in which threads do `work`, each to its part of so many elements."""
-    parts = [slice(count * i // threads, count * (i + 1) // threads) for i in range(threads)]
-    best = float("inf")
-    for _ in range(rounds + 1):
-        start = time.perf_counter()
-        workers = [threading.Thread(target=work, args=(part,)) for part in parts[1:]]
-        for worker in workers:
-            worker.start()
-        work(parts[0])
-        for worker in workers:
-            worker.join()
-        best = min(best, time.perf_counter() - start)
-    return best
-
-
-def copy_seconds(count: int, threads: int) -> float:
-    """The least time in which threads copy half of so many bytes into the other half."""
-    source, target = np.ones(max(1, count // 2), np.uint8), np.empty(max(1, count // 2), np.uint8)
-    return shared_seconds(len(source), threads, lambda part: np.copyto(target[part], source[part]))
-
-
-def read_seconds(count: int, threads: int) -> float:
-    """The least time in which threads read so many bytes: memory that is only read may be slower, or faster, than a copy."""
-    from native_products import loops
-
-    from mind_lowering.native.host import this_machine
-
-    (_, read, _kept), room = loops(this_machine()), np.ones(count // 4 + 4096, np.float32)
-    return shared_seconds(count // 4, threads, lambda part: read(room.ctypes.data + 4 * part.start, 0, part.stop - part.start))
 
 
 def roofline(arrays: Arrays, name: str, threads: int, peak: float) -> float | None:
     """The least seconds of a workload on this machine, if it is known what it must do."""
     workload = EVERY[name]
-    moved, flops = workload.moved(arrays), workload.flops(arrays)
+    (read, written), flops = workload.moved(arrays), workload.flops(arrays)
     if flops:
         return flops / peak
-    if moved <= 1 << 20:
+    if read + written <= 1 << 20:
         return None
-    return read_seconds(moved, threads) if workload.reads else copy_seconds(moved, threads)
+    from streams import stream_seconds
+
+    return stream_seconds(read, written, threads)
 
 
 def peak_flops(threads: int) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .workloads import EVERY, Arrays, Workload, normal, size_of
+from .workloads import EVERY, Arrays, Workload, moves, normal
 
 RATE, VOLATILITY = 0.02, 0.3
 """Of the options of Black and Scholes."""
@@ -124,17 +124,17 @@ def _windows(seed: int, extent: int, channels: int, inputs: int = 0, stride: int
 
 
 FAMILIES: dict[str, Workload] = {
-    "cumsum": Workload("running sums of 1024 rows of 4096", _matrix(20, 1024, 4096), size_of("x", times={"x": 2})),
-    "transpose": Workload("transpose of 4096 x 4096", _matrix(21, 4096, 4096), size_of("x", times={"x": 2})),
-    "transpose_add": Workload("x + y transposed, 2048 x 2048", _square, size_of("x", "y", times={"x": 2})),
-    "softmax_middle": Workload("softmax of 64 x 64 x 1024 along axis 1", _blocks, size_of("x", times={"x": 2})),
-    "softmax_first": Workload("softmax of 4096 x 1024 along axis 0", _matrix(28, 4096, 1024), size_of("x", times={"x": 2})),
-    "top_k": Workload("the 50 greatest of 4 rows of 50,257", _matrix(29, 4, 50_257), size_of("x"), reads=True),
+    "cumsum": Workload("running sums of 1024 rows of 4096", _matrix(20, 1024, 4096), moves("x", written="x")),
+    "transpose": Workload("transpose of 4096 x 4096", _matrix(21, 4096, 4096), moves("x", written="x")),
+    "transpose_add": Workload("x + y transposed, 2048 x 2048", _square, moves("x", "y", written="x")),
+    "softmax_middle": Workload("softmax of 64 x 64 x 1024 along axis 1", _blocks, moves("x", written="x")),
+    "softmax_first": Workload("softmax of 4096 x 1024 along axis 0", _matrix(28, 4096, 1024), moves("x", written="x")),
+    "top_k": Workload("the 50 greatest of 4 rows of 50,257", _matrix(29, 4, 50_257), moves("x")),
     "sort": Workload("256 rows of 4096 in order", _matrix(30, 256, 4096)),
-    "black_scholes": Workload("a million options of Black and Scholes", _options, size_of("s", "k", "t")),
-    "batch_norm": Workload("batch norm with statistics, 16 images 56x56x64", _images, size_of("x", times={"x": 2})),
-    "int8": Workload("product of 1024 x 1024 in int8, summed in int32", _bytes, flops=lambda a: 2 * len(a["x"]) ** 3),
-    "row_int4": Workload("a row times 4096 x 4096 of 4 bits", _packed, size_of("codes", "scales"), reads=True),
+    "black_scholes": Workload("a million options of Black and Scholes", _options, moves("s", "k", "t", written="s")),
+    "batch_norm": Workload("batch norm with statistics, 16 images 56x56x64", _images, moves("x", written="x")),
+    "int8": Workload("product of 1024 x 1024 in int8, summed in int32", _bytes),
+    "row_int4": Workload("a row times 4096 x 4096 of 4 bits", _packed, moves("codes", "scales")),
     "depthwise": Workload(
         "depthwise convolution 3x3, 8 images 56x56x128, value and gradients", _windows(31, 56, 128, 1), is_convolution=True
     ),
@@ -148,8 +148,8 @@ FAMILIES: dict[str, Workload] = {
     "bodies": Workload("forces between 2048 bodies", _bodies),
     "lstm": Workload("LSTM of 256, 64 steps of 32 sequences, value and gradients", _sequences),
     "selective_scan": Workload("selective scan, 512 steps of 512 channels and 16 states", _selective),
-    "embedding": Workload("4,096 rows of a table of 50,257 x 256, and its gradient", _words, size_of("table", "dy")),
-    "histogram": Workload("histogram of 4 million numbers in 256 bins", _samples, size_of("x"), reads=True),
+    "embedding": Workload("4,096 rows of a table of 50,257 x 256, and its gradient", _words, moves("dy", written=["table"])),
+    "histogram": Workload("histogram of 4 million numbers in 256 bins", _samples, moves("x")),
     "stencil": Workload("100 steps of heat on 512 x 512", lambda small: normal(43, u=(20, 20) if small else (512, 512))),
     "stencil_gradient": Workload("50 steps of heat with sinks on 512 x 512, value and gradients", _plate),
     "mandelbrot": Workload("50 steps of Mandelbrot's set on 512 x 512", _plane),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
@@ -24,18 +24,16 @@ EPSILON = 1e-5
 @dataclass(frozen=True)
 class Workload:
     """
-    `arrays(small)` are the inputs by name; `moved` and `flops` say what nobody can do without, in bytes and operations.
+    `arrays(small)` are the inputs by name; `moved`, bytes read and bytes written, and `flops` say what nobody can do without.
 
-    `steps` says that calls change the arrays, so that only the first results of the sides are alike, `reads` that hardly any of
-    the bytes are written.
+    `steps` says that calls change the arrays, so that only the first results of the sides are alike.
     """
 
     title: str
     arrays: Callable[[bool], Arrays]
-    moved: Callable[[Arrays], int] = lambda _: 0
+    moved: Callable[[Arrays], tuple[int, int]] = lambda _: (0, 0)
     flops: Callable[[Arrays], int] = lambda _: 0
     steps: bool = False
-    reads: bool = False
     is_convolution: bool = False
 
 
@@ -189,14 +187,14 @@ def _conv_flops(a: Arrays) -> int:
     return 2 * prod(a["x"].shape) * 9 * a["weight"].shape[0]
 
 
-def size_of(*names: str, times: Mapping[str, int] | None = None) -> Callable[[Arrays], int]:
-    """Bytes of some arrays, each moved `times` as often."""
-    return lambda a: sum(a[n].nbytes * (times or {}).get(n, 1) for n in names)
+def moves(*read: str, written: Sequence[str] = ()) -> Callable[[Arrays], tuple[int, int]]:
+    """Bytes of arrays that are read, and of ones as large as those that are written."""
+    return lambda a: (sum(a[n].nbytes for n in read), sum(a[n].nbytes for n in written))
 
 
-def _weights(a: Arrays) -> int:
+def _weights(a: Arrays) -> tuple[int, int]:
     """Bytes of what decoding reads: all but the rows of the embeddings that are not looked up."""
-    return sum(x.nbytes for name, x in a.items() if "embeddings" not in name)
+    return sum(x.nbytes for name, x in a.items() if "embeddings" not in name), 0
 
 
 def _matmul_flops(tokens: Callable[[Arrays], int], passes: int = 1) -> Callable[[Arrays], int]:
@@ -206,15 +204,15 @@ def _matmul_flops(tokens: Callable[[Arrays], int], passes: int = 1) -> Callable[
 
 WORKLOADS: dict[str, Workload] = {
     "tiny": Workload("20 ops on 8 elements", lambda small: normal(0, a=(8,), b=(8,))),
-    "chain1k": Workload("8 ops on 1,000 elements", _chain(1000), size_of("a", "b", "c", times={"c": 2})),
-    "chain10M": Workload("8 ops on 10 million elements", _chain(10_000_000), size_of("a", "b", "c", times={"c": 2})),
-    "softmax": Workload("softmax of 4096 rows of 1024", lambda small: normal(2, x=_rows(small)), size_of("x", times={"x": 2})),
-    "cross_entropy": Workload("cross entropy, value and gradient", _logits, size_of("x", times={"x": 2})),
-    "layer_norm": Workload("layer norm", _norm, size_of("x", times={"x": 2})),
-    "layer_norm_gradient": Workload("layer norm, value and gradients", _norm_gradient, size_of("x", "dy", times={"x": 3})),
+    "chain1k": Workload("8 ops on 1,000 elements", _chain(1000), moves("a", "b", "c", written="c")),
+    "chain10M": Workload("8 ops on 10 million elements", _chain(10_000_000), moves("a", "b", "c", written="c")),
+    "softmax": Workload("softmax of 4096 rows of 1024", lambda small: normal(2, x=_rows(small)), moves("x", written="x")),
+    "cross_entropy": Workload("cross entropy, value and gradient", _logits, moves("x", written="x")),
+    "layer_norm": Workload("layer norm", _norm, moves("x", written="x")),
+    "layer_norm_gradient": Workload("layer norm, value and gradients", _norm_gradient, moves("x", "dy", written="xx")),
     "mlp": Workload("training step of 784-512-256-10", _mlp, flops=_matmul_flops(lambda a: a["x"].shape[0], 3), steps=True),
     "gpt2_layer": Workload("a layer of GPT-2, 128 tokens", _layer, flops=_matmul_flops(lambda a: a["x"].shape[0])),
-    "gpt2_decode": Workload("a token of GPT-2 small", _decode, _weights, steps=True, reads=True),
+    "gpt2_decode": Workload("a token of GPT-2 small", _decode, _weights, steps=True),
     "conv1": Workload("convolution 3x3, 56x56x64", _image(1), flops=_conv_flops, is_convolution=True),
     "conv8": Workload("convolution 3x3, 8 images 56x56x64", _image(8), flops=_conv_flops, is_convolution=True),
     "resnet34": Workload("ResNet34, one image", _resnet(1), is_convolution=True),
