@@ -122,3 +122,13 @@ def test_lines_of_results_are_fetched_before_they_are_written(name: str) -> None
     types, forms, count = CLAIMED[name]
     native = lower(prepared(function_of(program(types, forms)), TARGETS["avx512"]), TARGETS["avx512"])
     assert len(re.findall(r"prefetch.*, i32 1, i32 3, i32 1\)", native.text)) == count
+
+
+@pytest.mark.parametrize(("shape", "count"), [((4096, 1024), 2), ((64, 64, 1024), 4), ((64, 8), 0)])
+def test_lines_of_strided_results_are_fetched_a_few_places_ahead(shape: tuple[int, ...], count: int) -> None:
+    """All lines of one place of a strip, where places are lines apart."""
+    axis = len(shape) - 2
+    types = f"f32[{','.join(map(str, shape))}]"
+    native = lower(prepared(function_of(program(types, lambda x: [softmax(x, axis)])), TARGETS["avx512"]), TARGETS["avx512"])
+    asked = re.findall(r"prefetch.*, i32 1, i32 3, i32 1\)", native.text)
+    assert len(asked) == count

@@ -14,7 +14,7 @@ that is more than the first-level cache, inputs that several passes read are kep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from mind_dialect.ptir import GatherOp, PtirLiteralAttr
@@ -29,7 +29,7 @@ from ..kernel_text import fail_where, prefetch, unflattened
 from ..lanes import Lanes, register, stored
 from ..nest import Axis
 from ..nontemporal import twice
-from ..places import Indexes
+from ..places import Indexes, Place
 from ..reductions import combine, finished, identity
 from ..target_info import LINE, TargetInfo
 from ..views import Buffer, Indices, View
@@ -39,7 +39,7 @@ from .plan import Counting, RowPlan, Value, kept_as, kept_size
 BLOCK = 64
 """Places of a row that are added up by themselves, where it has twice as many."""
 AHEAD = 8
-"""Places of a row by which the first pass fetches its inputs ahead: each is in a page of its own, which no hardware foresees."""
+"""Places of a row by which lines are asked for, to read or to write: each is in a page of its own, which no hardware foresees."""
 
 
 class ColumnLoops(RowLoops):
@@ -327,7 +327,9 @@ class ColumnLoops(RowLoops):
         self.find_places(run, at)
         iterations = [replace(i, known={}) for i in self.iterations]
         if fetches:
-            self.fetch_ahead(run, iterations[0].index)
+            self.fetch_ahead(run.places.values(), iterations[0].index)
+        written = [place for value, place in run.targets if value not in self.past]
+        self.fetch_ahead(written, iterations[0].index, write=True)
         return self.together(run, iterations, list(state))
 
     def thin_lane(self, iteration: RowLanes, value: Value) -> str:
@@ -343,13 +345,13 @@ class ColumnLoops(RowLoops):
         iteration.lanes.hint = identifier(value.hint or "compare")
         return emit(iteration.lanes, value.op, operands, self.sites)
 
-    def fetch_ahead(self, run: Pass, start: str) -> None:
+    def fetch_ahead(self, places: Iterable[Place], start: str, *, write: bool = False) -> None:
         """Ask for the lines of a later place of the strip's rows."""
-        for place in run.places.values():
+        for place in places:
             spot, size = place.spot, place.spot.view.dtype.size
             step = spot.strides[self.inner[-1]]
             if not spot.in_memory or place.along or self.stride(spot) != 1 or step * size < LINE:
                 continue
             for line in range(0, len(self.iterations) * self.width * size, LINE):
                 index = self.f.add(start, str(AHEAD * step + line // size))
-                prefetch(self.f, self.f.address(stored(spot.view.dtype), place.text, index))
+                prefetch(self.f, self.f.address(stored(spot.view.dtype), place.text, index), write=write)
