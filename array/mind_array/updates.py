@@ -149,7 +149,7 @@ class Update:
 
     def _is_mask(self) -> bool:
         key = self._key
-        return (isinstance(key, Array) or is_numpy(key)) and key.dtype == np.bool_ and key.ndim > 0
+        return (isinstance(key, Array) or is_numpy(key)) and key.dtype == np.bool_
 
     def _masked(self, new: Array) -> Array:
         from .rows.mathematics import where
@@ -164,7 +164,7 @@ class Update:
 
     def _changed(self, kind: str, value: Any) -> Array:
         x, new = self._x, self._value(value)
-        if self._is_mask() and new.ndim == 0:
+        if self._is_mask() and 0 in (new.ndim, self._key.ndim):  # a mask of rank 0 selects all elements or none
             return self._masked(_combined(kind, x, broadcast(new, x.shape)))
         if self._is_mask() and isinstance(self._key, TracedArray):
             message = "a traced mask selects a number of elements that depends on data; the value must be a number, or write"
@@ -173,7 +173,7 @@ class Update:
         if UNKNOWN in (*plan.shape, *plan.starts, *plan.sizes):
             message = f"at: a part of an array of shape {list(plan.shape)}, expected names or sizes for all dimensions"
             raise fault("E1109", message, name=UNKNOWN)
-        if not plan.indexed and not plan.flipped and all(s == 1 for s in plan.steps) and x.ndim:
+        if not plan.indexed and not plan.flipped and all(s == 1 for s in plan.steps):
             return self._window(plan, kind, new)
         return self._scattered(plan, kind, new)
 
@@ -183,7 +183,10 @@ class Update:
 
         x, sizes = self._x, tuple(plan.sizes)
         kept = [n for a, n in enumerate(sizes) if a not in plan.dropped]
-        update = reshaped(broadcast(new, plan.final(kept)), sizes)
+        wide = broadcast(new, plan.final(kept))
+        if "zero" in plan.layout:
+            return x
+        update = reshaped(wide, sizes)
         if kind != "replace":
             update = _combined(kind, plan.sliced(x), update)
         if sizes == x.shape:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ GAMMA, BETA = RNG.standard_normal(4), RNG.standard_normal(4)
 LABELS = np.array([[0, 1, 2, 3, 3], [3, 2, 1, 0, 0]])
 erf = np.vectorize(math.erf)
 
+SUBNORMAL, BYTES = np.array([5e-324, 1e-323, 3e-310]), np.array([3, 100, -120], np.int8)
 MASK = RNG.random((X.shape[1], Y.shape[1])) < 0.6
 MASK[:, 0], MASK[-1] = True, False
 
@@ -158,7 +160,45 @@ FUNCTIONS: dict[str, tuple[Any, Any]] = {
     "sinh": (lambda: ma.sinh(ma.asarray([-710.0, 1e-9, 3.0])), lambda: np.sinh([-710.0, 1e-9, 3.0])),
     "asinh": (lambda: ma.asinh(ma.asarray([-1e200, 1e-9, 3.0])), lambda: np.arcsinh([-1e200, 1e-9, 3.0])),
     "log2": (lambda: ma.log2(2.0 ** ma.arange(-1000.0, 1000.0)), lambda: np.arange(-1000.0, 1000.0)),
+    "log10 of subnormal numbers": (lambda: ma.log10(ma.asarray(SUBNORMAL)), lambda: np.log10(SUBNORMAL)),
+    "log10 of a subnormal number of f32": (
+        lambda: ma.astype(ma.log10(np.full(3, 1e-45, np.float32)), ma.float64),
+        lambda: np.log10(np.full(3, 1e-45, np.float32)),
+    ),
+    "vander of bytes": (lambda: ma.vander(BYTES), lambda: np.vander(BYTES)),
+    "polyder of bytes": (lambda: ma.polyder(BYTES, 2), lambda: np.polyder(BYTES, 2)),
 }
+
+
+@pytest.mark.parametrize("target", ["numpy", "native"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_logarithms_of_powers_of_10_are_whole(dtype: Any, target: str):
+    powers = np.arange(np.ceil(np.log10(np.finfo(dtype).tiny)), np.floor(np.log10(np.finfo(dtype).max)) + 1)
+    found = ma.jit(ma.log10, target=target)((10.0**powers).astype(dtype))
+    np.testing.assert_array_equal(np.asarray(found), powers.astype(dtype))
+
+
+@pytest.mark.parametrize("target", ["numpy", "native"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_quotients_of_floats_are_floored_before_they_are_rounded(dtype: Any, target: str):
+    rng = np.random.default_rng(0)
+    tenths = rng.integers(-40, 41, 4000) / 10
+    x = np.concatenate([tenths, rng.standard_normal(2000) * 100, 10.0 ** rng.integers(-3, 4, 500), [1.0, -1.0, 0.3]]).astype(
+        dtype
+    )
+    y = np.concatenate([np.roll(np.where(tenths == 0, 0.7, tenths), 1), rng.standard_normal(2000), rng.choice([0.1, -0.1], 503)])
+    y = y.astype(dtype)
+    found = np.asarray(ma.jit(ma.floor_divide, target=target)(x, y))
+    exact = [math.floor(Fraction(float(a)) / Fraction(float(b))) for a, b in zip(x, y, strict=True)]
+    with np.errstate(over="ignore"):
+        nearest = np.array(exact, np.float64).astype(dtype).astype(np.float64)
+    np.testing.assert_allclose(found.astype(np.float64), nearest, rtol=float(np.finfo(dtype).eps), atol=0)
+    if dtype != np.float16:
+        np.testing.assert_array_equal(found, np.floor_divide(x, y))
+    odd = np.array([0.0, -0.0, 5.0, -5.0, np.inf, np.nan, 5.0, -5.0], dtype), np.array([-3, 3, 0, 0, 2, 1, np.inf, np.inf], dtype)
+    found = np.asarray(ma.jit(ma.floor_divide, target=target)(*odd))
+    np.testing.assert_array_equal(found, np.array([-0.0, -0.0, np.inf, -np.inf, np.inf, np.nan, 0.0, -0.0]))
+    np.testing.assert_array_equal(np.signbit(found[:2]), True)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -268,6 +268,8 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "choose": (lambda: ma.choose(np.array([0, 5, 0, 0]), [X, X]), "E6001"),
     "rot90": (lambda: ma.rot90(X, 1, (1, 1)), "E1110: rot90: axes"),
     "select": (lambda: ma.select([X > 0], []), "E1110: select: 1 conditions for 0 choices"),
+    "hstack": (lambda: ma.hstack([]), "E1110: concat: no arrays"),
+    "lexsort": (lambda: ma.lexsort([]), "E1110: lexsort: no keys"),
     "diag": (lambda: ma.diag(X[None]), "E3002: diag: rank 3, expected 1 or 2"),
     "convolve": (lambda: ma.convolve(X[0], X[0, :0]), "E1110: convolve: a vector of length 0"),
     "correlate": (lambda: ma.correlate(X[0], X[0], "half"), "E1110: correlate: mode 'half'"),

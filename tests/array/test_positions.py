@@ -66,6 +66,34 @@ def test_values_and_refusals(name: str, method: str, target: str) -> None:
         np.testing.assert_array_equal(np.asarray(call(*operands)), wanted, strict=True)
 
 
+@pytest.mark.parametrize("target", ["eager", "numpy", "native"])
+@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize("x", [np.array(2.0), VECTOR, MATRIX], ids=["a number", "a vector", "a matrix"])
+def test_keys_that_select_all_elements_or_none(x: np.ndarray, method: str, target: str) -> None:
+    if target == "native":
+        pytest.importorskip("llvmlite")
+    arrays = [np.array(True), np.array(False)]
+    for key in (..., (), None, (None, ...), True, False, (False, ...), *arrays):
+        wanted = x.copy()
+        METHODS[method](wanted, key)
+        is_array = isinstance(key, np.ndarray)
+
+        def updated(array: ma.Array, given: Any, key: Any = key, is_array: bool = is_array) -> ma.Array:
+            return getattr(array.at[given if is_array else key], method)(9.5)
+
+        call = updated if target == "eager" else ma.jit(updated, target=target)
+        found = call(ma.asarray(x), ma.asarray(key if is_array else 0))
+        np.testing.assert_array_equal(np.asarray(found), wanted, err_msg=repr(key), strict=True)
+
+
+def test_a_mask_of_rank_0_takes_values_of_any_shape() -> None:
+    for kept in (True, False):
+        found = ma.jit(lambda x, mask: x.at[mask].set(x * 2.0))(MATRIX, np.array(kept))
+        np.testing.assert_array_equal(np.asarray(found), MATRIX * (2.0 if kept else 1.0))
+    with pytest.raises(MindError, match="E3001"):
+        ma.asarray(VECTOR).at[False].set(np.zeros(3))
+
+
 def test_no_array_of_all_positions() -> None:
     x, i = ma.spec((4000,), "float64", name="x"), ma.spec((), "int64", name="i")
     assert "ptir.iota" not in str(ma.trace(lambda x, i: x.at[i].set(1.0), x, i))

@@ -302,7 +302,7 @@ def _joined(name: str, doc: str, least: int, axis: int) -> Any:
     def function(arrays: Any, /) -> Array:
         given = [array_of(x, name) for x in arrays]
         wide = [at_least(x, least) for x in given]
-        along = 0 if name == "hstack" and wide[0].ndim == 1 else axis
+        along = 0 if name == "hstack" and wide and wide[0].ndim == 1 else axis
         return concat(wide, axis=along)
 
     function.__name__, function.__doc__ = name, doc

@@ -17,6 +17,7 @@ from ..faults import fault
 from ..operands import array_of, broadcast, broadcast_shapes, cast, is_number, one, together
 from ..table import PIECEWISE, SMOOTH, row
 from . import elementwise as e
+from .dtype_functions import finfo
 from .parts import abs_, copysign, from_parts, is_complex, isfinite, isnan, like, parts_of, round_, select
 from .trigonometry import log1p
 
@@ -32,12 +33,20 @@ def floor_divide(x1: Any, x2: Any, /) -> Array:
     a, b = together("floor_divide", "real", x1, x2)
     quotient = emit(ptir.DivOp, a, b)
     if kind_of(a.dtype) == "f":
-        return e.floor(quotient)
+        return _floored(quotient, a, b)
     if kind_of(a.dtype) == "u":
         return quotient
     inexact = e.not_equal(emit(ptir.RemainderOp, a, b), like(0, a))
     below = e.logical_and(inexact, e.not_equal(e.less(a, like(0, a)), e.less(b, like(0, b))))
     return e.subtract(quotient, cast(below, a.dtype))
+
+
+def _floored(quotient: Array, a: Array, b: Array) -> Array:
+    """Return the greatest whole number not above `a / b`, also where the rounded `quotient` is: 1 / 0.1 is less than 10."""
+    found = e.floor(quotient)
+    rest = remainder(a, b)
+    is_above = e.logical_and(e.equal(found, quotient), e.greater(abs_(rest), e.multiply(abs_(b), 0.5)))
+    return select(is_above, e.subtract(found, like(1.0, a)), found)
 
 
 @row("remainder", "mod", category="real", arrays=2, derivative=PIECEWISE, domain=(0.6, 2.9))
@@ -101,7 +110,12 @@ def _log_base(name: str, base: float, x: Any) -> Array:
         return from_parts(*(e.multiply(part, 1 / math.log(base)) for part in parts_of(e.log(array))))
     found = e.multiply(e.log(array), 1 / math.log(base))
     whole = round_(found)
-    exact = e.logical_and(e.equal(emit(ptir.PowOp, like(base, array), whole), array), isfinite(found))
+    power = emit(ptir.PowOp, like(base, array), whole)
+    ulps = e.multiply(abs_(whole), float(finfo(array.dtype).eps))
+    # Among subnormal numbers one may be nearest to a power that is far from it; a power itself is off by an ulp on some targets.
+    is_near = e.less_equal(abs_(e.subtract(whole, found)), e.multiply(ulps, 4.0))
+    is_power = e.less_equal(abs_(e.subtract(power, array)), e.multiply(e.multiply(ulps, 0.5), array))
+    exact = e.logical_and(is_power, is_near)
     return select(exact, e.add(found, emit(ptir.StopGradientOp, e.subtract(whole, found))), found)
 
 

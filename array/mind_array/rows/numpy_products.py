@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from ..array import Array
-from ..dtypes import int64, kind_of
+from ..dtypes import accumulated, int64, kind_of
 from ..faults import fault
-from ..operands import array_of, floats_of, promoted, static_size
+from ..operands import array_of, cast, floats_of, promoted, static_size
 from ..table import SMOOTH, row
 from . import elementwise as e
 from .contraction import matmul, tensordot, vecdot
@@ -104,10 +104,11 @@ def polymul(a1: Any, a2: Any, /) -> Array:
 
 @row("polyder", standard=False, category="numeric", derivative=SMOOTH)
 def polyder(p: Any, /, m: int = 1) -> Array:
-    """Return the coefficients of the `m`-th derivative of a polynomial."""
+    """Return the coefficients of the `m`-th derivative of a polynomial, in 64 bits for integers."""
     found = _vector(p, "polyder")
     for _ in range(_order(m, "polyder")):
         n = static_size(found.shape[0], "polyder")
+        found = cast(found, accumulated(found.dtype))
         powers = flip(iota((max(n - 1, 0),), 0, found.dtype)) + 1
         found = found[: max(n - 1, 0)] * powers
     return found
@@ -138,8 +139,9 @@ def _order(m: Any, function: str) -> int:
 
 @row("vander", standard=False, category="numeric", derivative=SMOOTH)
 def vander(x: Any, /, N: int | None = None, increasing: bool = False) -> Array:
-    """Return the matrix whose columns are the powers of `x` from `N` - 1 to 0, or from 0 up."""
+    """Return the matrix whose columns are the powers of `x` from `N` - 1 to 0, or from 0 up, in 64 bits for integers."""
     points = _vector(x, "vander")
+    points = cast(points, accumulated(points.dtype))
     count = static_size(points.shape[0], "vander") if N is None else N
     columns = [ones(points.shape, points.dtype)]
     for _ in range(count - 1):

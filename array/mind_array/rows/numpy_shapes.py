@@ -331,6 +331,8 @@ def array_equal(a1: Any, a2: Any, /, equal_nan: bool = False) -> Array:
 def lexsort(keys: Any, /, axis: int = -1) -> Array:
     """Return the order that sorts by the last key, among its equals by the one before, and so on."""
     given = [array_of(key, "lexsort") for key in keys]
+    if not given:
+        raise fault("E1110", "lexsort: no keys, expected at least one", argument="keys", value="()")
     place = axis_of(axis, given[0].ndim, "lexsort")
     order = iota(given[0].shape, place, int64)
     for key in given:

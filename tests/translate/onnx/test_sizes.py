@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -67,3 +68,34 @@ def test_sizes_are_expressions_of_dimensions(nodes: Any, dim: str) -> None:
         x = np.arange(6.0 * n, dtype=np.float32).reshape(n, 6)
         for found, expected in zip(program(x), reference.ReferenceEvaluator(made).run(None, {"x": x}), strict=True):
             np.testing.assert_array_equal(found, expected)
+
+
+def clamped(bounds: tuple[int, int, int], extent: int) -> list[int]:
+    """The places of a slice in the words of the specification, whose start of one backwards Python clamps to -1."""
+    start, end, step = bounds
+    start, end = (place + extent if place < 0 else place for place in (start, end))
+    low, high = (0, extent) if step > 0 else (-1, extent - 1)
+    return list(range(min(max(start, 0), high), min(max(end, low), high if step < 0 else extent), step))
+
+
+@pytest.mark.parametrize("is_constant", [True, False], ids=["folded", "computed"])
+@pytest.mark.parametrize("extent", [1, 4])
+def test_slices_clamp_their_bounds(extent: int, is_constant: bool) -> None:
+    helper, proto = onnx.helper, onnx.TensorProto
+    places, steps = (-(1 << 63), -9, -5, -4, -1, 0, 2, 4, 9), (-3, -1, 1, 2)
+    every = list(itertools.product(places, places, steps))
+    nodes = [helper.make_node("Slice", ["x", f"s{s}", f"s{e}", "s0", f"s{t}"], [f"y{i}"]) for i, (s, e, t) in enumerate(every)]
+    nodes.append(helper.make_node("Concat", [f"y{i}" for i in range(len(every))], ["y"], axis=0))
+    x = np.arange(extent, dtype=np.int64)
+    weights = [helper.make_tensor(f"s{n}", proto.INT64, [1], [n]) for n in {*places, *steps}]
+    inputs = [helper.make_tensor_value_info("x", proto.INT64, [extent])]
+    graph = helper.make_graph(
+        nodes,
+        "main",
+        [] if is_constant else inputs,
+        [helper.make_empty_tensor_value_info("y")],
+        [*weights, onnx.numpy_helper.from_array(x, "x")] if is_constant else weights,
+    )
+    program = compile(read_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]).SerializeToString()))
+    found = program() if is_constant else program(x)
+    np.testing.assert_array_equal(found, [n for bounds in every for n in clamped(bounds, extent)])

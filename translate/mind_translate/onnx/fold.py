@@ -19,7 +19,7 @@ from .converter import Fold
 from .emitter import common_shape, static
 from .extents import Array, UndecidedError, greatest, is_symbolic, least, settled, shape_array
 from .model import array_dtype
-from .node import Node, axis_of, distinct_axes
+from .node import Node, axis_of, distinct_axes, slice_of
 
 MOST = 1 << 16
 
@@ -212,7 +212,7 @@ def _slice(node: Node, xs: list[Array]) -> Array | None:
     steps = lists[3] if len(lists) > 3 and lists[3] is not None else [1] * len(starts)
     cut = [slice(None)] * x.ndim
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        cut[axis] = slice(start, None if step < 0 and end < -x.shape[axis] else end, step)
+        cut[axis] = slice_of(start, end, step, x.shape[axis])
     return settled(x[tuple(cut)])
 
 

@@ -239,3 +239,8 @@ def distinct_axes(axes: Sequence[int], rank: int) -> list[int]:
     if len(set(found)) != len(found):
         raise error("E3005", f"axes {brief(list(axes))} name one twice", axes=tuple(axes), duplicate=None)
     return found
+
+
+def slice_of(start: int, end: int, step: int, extent: int) -> slice:
+    """Return the slice of Python that ONNX's bounds mean: one backwards from before the first element begins at that."""
+    return slice(max(start, -extent), None if end < -extent else end, step) if step < 0 else slice(start, end, step)

@@ -23,7 +23,7 @@ from ..unsupported import Refused
 from .converter import OnnxConverter, OnnxRow
 from .emitter import HOW_SIZED
 from .extents import Extent, dim_of
-from .node import Node, distinct_axes
+from .node import Node, distinct_axes, slice_of
 
 FAR = 1 << 31
 """A bound from here on, or below its negation, is that of the dimension."""
@@ -46,10 +46,10 @@ def _slice(to: OnnxConverter, node: Node) -> SSAValue:
 
 
 def _sliced(to: OnnxConverter, x: SSAValue, axis: int, start: int, end: int, step: int) -> SSAValue:
-    """Python's slice along one axis."""
+    """A slice along one axis whose bounds are numbers."""
     n = to.shape(x)[axis]
     assert isinstance(n, int)
-    places = range(*slice(start, end, step).indices(n))
+    places = range(*slice_of(start, end, step, n).indices(n))
     if not places:
         return to.part(x, axis, 0, 0)
     first, last = (places[0], places[-1]) if step > 0 else (places[-1], places[0])
