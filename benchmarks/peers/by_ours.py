@@ -16,11 +16,11 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.func import Func
-from xdsl.parser import Parser
 
 import mind_array as ma
 import mind_dialect
 from mind_array import Array
+from mind_dialect.mlir_parser import MindParser
 from mind_dialect.program import functions, input_names
 from mind_passes.functional import value_and_grad, vjp
 from mind_runtime import bind, compile
@@ -53,7 +53,7 @@ def read_back(module: ModuleOp) -> ModuleOp:
     for dialect in (Builtin, Func):
         ctx.load_dialect(dialect)
     mind_dialect.register(ctx)
-    return Parser(ctx, str(module)).parse_module()
+    return MindParser(ctx, str(module)).parse_module()
 
 
 def placed(array: Any) -> Any:

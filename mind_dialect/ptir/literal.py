@@ -18,6 +18,7 @@ from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from ..by_identity import by_identity
 from ..elements import Number, UnfitError
 from ..errors import MindError, brief, error
 from ..literals import HEX_ABOVE, MAX_ELEMENTS, coded, mlir_number, nested, parse_nested, parse_number, unhex
@@ -41,6 +42,7 @@ def check_element(value: object, dtype: PtirDType) -> Number:
         raise error("E4005", message, dtype=str(dtype), issue=str(e)) from None
 
 
+@by_identity
 def static_spec(type: Attribute) -> tuple[PtirDType, Shape]:
     """The dtype and shape of a literal's type; E3006 for a dynamic dimension."""
     dtype, dims = read_type(type)

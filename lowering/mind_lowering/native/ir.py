@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
 from typing import Protocol
 
@@ -94,6 +94,8 @@ class LlvmModule:
         self.globals: list[str] = []
         """Lines of their own, before the functions."""
         self.functions: dict[str, Function] = {}
+        self.shared: dict[Hashable, str] = {}
+        """Names of functions that several kernels call, by what their texts depend on."""
         self._taken: dict[str, int] = {}
         self._merged: dict[tuple[str, str], str] = {}
 

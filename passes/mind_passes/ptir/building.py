@@ -180,6 +180,8 @@ def element_bytes(value: SSAValue) -> bytes | None:
     if literal is None:
         return None
     size, data = literal.spec[0].size, literal.data.data
+    if len(data) == size:
+        return data
     if not size <= len(data) <= FOLD_LIMIT * size:
         return None
     return data[:size] if data == data[:size] * (len(data) // size) else None

@@ -22,7 +22,7 @@ from mind_lowering.native import TargetInfo
 _binding: Any = import_module("llvmlite.binding")  # which has no types
 VERSION = f"{import_module('llvmlite').__version__} {_binding.llvm_version_info}"
 PART = 1 << 17
-"""Characters of a part, or more where a function is longer."""
+"""Characters of a part, at most, where there are fewer than `MOST` and functions are short."""
 MOST = 8
 """So many parts at most."""
 _FUNCTION = re.compile(r"^define .*?^}\n", re.MULTILINE | re.DOTALL)
@@ -36,7 +36,7 @@ def parts_of(text: str) -> list[str]:
 
     A module that has anything between functions but comments, declarations and attributes is left whole.
     """
-    count = min(len(text) // PART, MOST)
+    count = min(1 + len(text) // PART, MOST)
     if count < 2:
         return [text]
     functions = _FUNCTION.findall(text)
@@ -64,11 +64,11 @@ def objects(text: str, host: TargetInfo, threads: int) -> list[bytes]:
     """The object files of a module for a kind of machine, made by so many threads; E7004 for text that LLVM refuses."""
     parts = parts_of(text)
     machines = [machine(host) for _ in parts]  # no other may use one meanwhile
-    modules = [_parsed(part, made) for part, made in zip(parts, machines, strict=True)]
     if len(parts) == 1 or threads == 1:
-        return list(map(_emitted, machines, modules))
-    with ThreadPoolExecutor(min(threads, len(parts))) as pool:
-        return list(pool.map(_emitted, machines, modules))
+        return [_emitted(made, _parsed(part, made)) for part, made in zip(parts, machines, strict=True)]
+    with ThreadPoolExecutor(min(threads, len(parts))) as pool:  # parts are compiled while others are parsed
+        emitting = [pool.submit(_emitted, made, _parsed(part, made)) for part, made in zip(parts, machines, strict=True)]
+        return [future.result() for future in emitting]
 
 
 def object_code(text: str, host: TargetInfo, *, optimised: bool = True) -> bytes:

@@ -21,6 +21,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import BF16, F16, F32, F64, PtirDType
 from mind_lowering import code_cache as cache
+from mind_lowering.native.convolutions import tile
 from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE
 from mind_lowering.ptir_kernels.formats import array_dtype
 from ptir_forms import program
@@ -133,6 +134,15 @@ def test_a_tap_that_is_not_finite(form: Convolution, isa: str, monkeypatch: pyte
         monkeypatch.setenv(CHECKS_VARIABLE, checks)
         check(form, F32, 1, seed)
     check(form, F32, 0, 2)
+
+
+@ALL_FORMS
+def test_sums_in_a_function_of_their_own(form: Convolution, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tile, "LONG_SUM", 1)
+    for seed, checks in ((4, ""), (5, "1")):
+        monkeypatch.setenv(CHECKS_VARIABLE, checks)
+        check(form, F32, 1, seed)
+    check(form, F64, 2, 6)
 
 
 @pytest.mark.parametrize("dtype", [F64, F16, BF16], ids=str)

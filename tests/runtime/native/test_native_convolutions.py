@@ -24,6 +24,7 @@ from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, UI8, UI16, PtirDType
 from mind_lowering import code_cache as cache
 from mind_lowering.native import Entry
+from mind_lowering.native.convolutions import tile
 from mind_lowering.native.convolutions.convolution import ENOUGH, choose
 from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE
 from mind_lowering.native.program import lower, prepared
@@ -133,11 +134,46 @@ def test_no_sum_is_kept_in_memory() -> None:
             Form(1, (56, 56), 144, (3, 3), 144, groups=144, strides=(2, 2), padding=((1, 1), (1, 1))),
             Form(1, (28, 28), 192, (7, 7), 192, groups=192, padding=((3, 3), (3, 3))),
             Form(1, (64, 64), 64, (9, 9), 64, groups=64, padding=((4, 4), (4, 4))),
+            Form(1, (28, 28), 128, (3, 3), 128, padding=((1, 1), (1, 1))),
+            Form(1, (56, 56), 128, (3, 3), 256, strides=(2, 2), padding=((1, 1), (1, 1))),
+            Form(1, (14, 14), 256, (3, 3), 256, padding=((1, 1), (1, 1))),
+            Form(1, (7, 7), 512, (3, 3), 512, padding=((1, 1), (1, 1))),
         ):
             text = lower(prepared(function_of(module_of(form, F32)), TARGETS[isa]), TARGETS[isa]).text
-            loops = inner_loops(jit.assembly(text, TARGETS[isa]), "window")
-            assert loops
+            code = jit.assembly(text, TARGETS[isa])
+            loops = [*inner_loops(code, "window"), *inner_loops(code, "sums")]
+            assert sum(map(multiplications, loops)) >= 20
             assert all(spills(body) * 20 <= multiplications(body) for body in loops), (isa, form)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("checked", ["", "1"])
+def test_sums_in_a_function_of_their_own(form: Form, checked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same numbers to the bit."""
+    monkeypatch.setenv(CHECKS_VARIABLE, checked)
+    x, w = arrays(form, F32)
+    expected = mind_runtime.compile(module_of(form, F32), target="native")(x, w)
+    monkeypatch.setattr(tile, "LONG_SUM", 1)
+    np.testing.assert_array_equal(mind_runtime.compile(module_of(form, F32), target="native")(x, w), expected)
+
+
+@pytest.mark.parametrize(("channels", "shared"), [(128, True), (16, False)])
+def test_tiles_that_differ_by_their_epilogues_share_long_sums(channels: int, shared: bool) -> None:
+    """Three equal convolutions, each with ops of its own after it."""
+    form = Form(1, (14, 14), channels, (3, 3), channels, padding=((1, 1), (1, 1)))
+
+    def body(x: Any, w: Any) -> Any:
+        first = ptir.AbsOp(ptir.ConvolutionOp(x, w, **form.values()).result).result
+        second = ptir.NegOp(ptir.ConvolutionOp(first, w, **form.values()).result).result
+        return ptir.ConvolutionOp(second, w, **form.values()).result
+
+    module = program(" ".join(f"f32[{','.join(map(str, s))}]" for s in form.shapes), body)
+    text = lower(prepared(function_of(module), TARGETS["avx512"]), TARGETS["avx512"]).text
+    tiles, sums = (len(re.findall(rf"^define internal i64 @{name}", text, re.MULTILINE)) for name in ("window", "sums"))
+    assert sums == (tiles // 3 if shared else 0)
+    x, w = arrays(form, F32)
+    found, expected = (mind_runtime.compile(module, target=target)(x, w / 16) for target in ("native", "numpy"))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3 * float(np.abs(expected).max()))
 
 
 @pytest.mark.parametrize(("channels", "order"), [(3, ["place", "tile", "panel"]), (256, ["panel", "place", "tile"])])

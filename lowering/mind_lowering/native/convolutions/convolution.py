@@ -171,10 +171,13 @@ class Convolution:
 
     def key(self) -> Hashable:
         """Return all that the text of its kernel depends on."""
+        return self.sums_key(), self.epilogue.key
+
+    def sums_key(self) -> Hashable:
+        """Return all that the text of its sums depends on."""
         views = form(self.lhs), form(self.rhs), form(self.out), None if self.packed is None else form(self.packed)
-        cut = self.cut, self.parts
-        start = self.start is not None
-        return views, self.total, tuple(self.slides), self.groups, self.by_channel, cut, self.epilogue.key, start
+        start = None if self.start is None else len(self.epilogue.views)  # its address is the argument behind these
+        return views, self.total, tuple(self.slides), self.groups, self.by_channel, self.cut, self.parts, start
 
     def describe(self) -> str:
         """In words, for the text of the module."""

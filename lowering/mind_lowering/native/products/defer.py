@@ -109,8 +109,16 @@ def _candidates(op: PtirOp, operands: Operands, host: TargetInfo) -> Iterator[De
     if isinstance(op, ptir.CastOp):
         source = _source(operands, host, op.x, op.result_spec().dtype)
         yield from () if source is None else (Deferred(source, op.x),)
-    elif isinstance(op, ptir.FusionOp) and op.pattern is None and not any(v in operands.deferred for v in op.operands):
+    elif isinstance(op, ptir.FusionOp) and op.pattern is None and _may_be_deferred(op, operands):
         yield from [found for made in (_scaled, _blocked) if (found := made(op, operands, host)) is not None]
+
+
+def _may_be_deferred(op: ptir.FusionOp, operands: Operands) -> bool:
+    """Return whether products, views and fusions alone read a fusion, and all that it reads is computed: a quick test."""
+    readers = (use.operation for use in op.results[0].uses)
+    if not all(isinstance(reader, ptir.DotGeneralOp | ptir.FusionOp) or type(reader) in VIEWS for reader in readers):
+        return False
+    return not any(v in operands.deferred for v in op.operands)
 
 
 def _source(operands: Operands, host: TargetInfo, value: SSAValue, target: PtirDType) -> View | None:
