@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_lowering import code_cache as cache
-from mind_lowering.native import TARGETS
+from mind_lowering.native import TARGETS, detect
 from mind_lowering.native.program import lower, prepared
 from mind_runtime.native import codegen, jit, support
 from native_checks import SUM_ULPS, assert_close, several
@@ -135,3 +137,43 @@ def test_text_that_llvm_refuses() -> None:
         with pytest.raises(MindError) as e:
             jit.load(text, HOST, ["f"])
         assert e.value.code == "E7004"
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_the_calling_thread_compiles_too(threads: int) -> None:
+    """So that at most one heap fewer than there are threads is left of it."""
+    here = threading.get_ident()
+    barrier = threading.Barrier(min(threads, 5))
+    seen: set[int] = set()
+
+    def call(number: int) -> bytes:
+        if number < barrier.parties:
+            barrier.wait(30)
+        seen.add(threading.get_ident())
+        return b"%d" % number
+
+    found = codegen.shared([partial(call, number) for number in range(5)], threads)
+    assert found == [b"0", b"1", b"2", b"3", b"4"]
+    assert here in seen
+    assert len(seen) == min(threads, 5)
+
+
+@pytest.mark.parametrize("wrong", [0, 4])
+def test_errors_of_any_thread_are_raised(wrong: int) -> None:
+    def call(number: int) -> bytes:
+        if number == wrong:
+            raise IndexError(number)
+        return b""
+
+    with pytest.raises(IndexError, match=str(wrong)):
+        codegen.shared([partial(call, number) for number in range(5)], 2)
+
+
+def test_programs_hold_no_text_and_give_it() -> None:
+    compiled: Any = mind_runtime.compile(several_kernels(), target="native")
+    here = detect()
+    expected = lower(prepared(function_of(several_kernels()), here), here)
+    runner = compiled._executable.runner
+    assert not runner.native.text
+    assert runner.whole().text == compiled.source == expected.text
+    assert compiled.explain() == list(expected.explain())
