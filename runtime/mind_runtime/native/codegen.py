@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -66,35 +65,10 @@ def objects(text: str, host: TargetInfo, threads: int) -> list[bytes]:
     parts = parts_of(text)
     machines = [machine(host) for _ in parts]  # no other may use one meanwhile
     modules = [_parsed(part, made) for part, made in zip(parts, machines, strict=True)]
-    return shared([partial(_emitted, *pair) for pair in zip(machines, modules, strict=True)], threads)
-
-
-def shared(work: Sequence[Callable[[], bytes]], threads: int) -> list[bytes]:
-    """
-    Return the results of some calls, made by so many threads, this one among them.
-
-    Each other thread has a heap of its own, and the C library keeps what was freed at the end of it.
-    """
-    left, found = deque(enumerate(work)), [b""] * len(work)
-
-    def take() -> None:
-        while True:
-            try:
-                i, call = left.popleft()
-            except IndexError:
-                return
-            found[i] = call()
-
-    others = min(threads, len(work)) - 1
-    if not others:
-        take()
-        return found
-    with ThreadPoolExecutor(others) as pool:
-        begun = [pool.submit(take) for _ in range(others)]
-        take()
-        for other in begun:
-            other.result()
-    return found
+    if len(parts) == 1 or threads == 1:
+        return list(map(_emitted, machines, modules))
+    with ThreadPoolExecutor(min(threads, len(parts))) as pool:
+        return list(pool.map(_emitted, machines, modules))
 
 
 def object_code(text: str, host: TargetInfo, *, optimised: bool = True) -> bytes:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -137,36 +135,6 @@ def test_text_that_llvm_refuses() -> None:
         with pytest.raises(MindError) as e:
             jit.load(text, HOST, ["f"])
         assert e.value.code == "E7004"
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_the_calling_thread_compiles_too(threads: int) -> None:
-    """So that at most one heap fewer than there are threads is left of it."""
-    here = threading.get_ident()
-    barrier = threading.Barrier(min(threads, 5))
-    seen: set[int] = set()
-
-    def call(number: int) -> bytes:
-        if number < barrier.parties:
-            barrier.wait(30)
-        seen.add(threading.get_ident())
-        return b"%d" % number
-
-    found = codegen.shared([partial(call, number) for number in range(5)], threads)
-    assert found == [b"0", b"1", b"2", b"3", b"4"]
-    assert here in seen
-    assert len(seen) == min(threads, 5)
-
-
-@pytest.mark.parametrize("wrong", [0, 4])
-def test_errors_of_any_thread_are_raised(wrong: int) -> None:
-    def call(number: int) -> bytes:
-        if number == wrong:
-            raise IndexError(number)
-        return b""
-
-    with pytest.raises(IndexError, match=str(wrong)):
-        codegen.shared([partial(call, number) for number in range(5)], 2)
 
 
 def test_programs_hold_no_text_and_give_it() -> None:
