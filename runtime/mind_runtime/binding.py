@@ -45,26 +45,35 @@ def bind(
     """
     func = _function(module, function)
     names, taken = input_names(func), dict[str, Any](weights)
-    prepared: dict[str, Any] = {}
     preparing = _preparing(module, func)
     made_before = 0 if preparing is None else len(preparing.function_type.outputs)
     fixed = {*taken, *names[len(names) - made_before :]}
     name = func.sym_name.data
     program = compile_to_bind(module, name, target, memory_limit, donate, threads, fixed, mesh, shardings, specialize)
-    if preparing is not None:
-        wanted = input_names(preparing)
-        for name in wanted:
-            if name not in taken:
-                known = list(taken)
-                message = f"@{preparing.sym_name.data} prepares the weight {name!r}, which is missing; found {known}"
-                raise error("E7003", message, name=name, known=known)
-        made: Any = compile(module, preparing.sym_name.data, target, memory_limit, threads=threads)(
-            *(taken[name] for name in wanted)
-        )
-        results = cast("tuple[Any, ...]", made if isinstance(made, tuple) else (made,))
-        prepared = dict(zip(names[len(names) - len(results) :], results, strict=True))
-        taken = {name: array for name, array in taken.items() if name in names or name not in wanted}
-    return program.type_of_bound(Bound)(program, {**taken, **prepared})
+    if preparing is None:
+        return program.type_of_bound(Bound)(program, taken)
+    results = _prepared(module, preparing, taken, target, memory_limit, threads)
+    wanted = input_names(preparing)
+    taken = {name: array for name, array in taken.items() if name in names or name not in wanted}
+    taken |= dict(zip(names[len(names) - len(results) :], results, strict=True))
+    bound = program.type_of_bound(Bound)(program, taken)
+    del results, taken  # of which the binding holds what calls read
+    program.return_memory()
+    return bound
+
+
+def _prepared(
+    module: ModuleOp, func: FuncOp, weights: Mapping[str, Any], target: str, memory_limit: int | None, threads: int | None
+) -> tuple[Any, ...]:
+    """Run a function that prepares weights once; E7003 for one that is missing."""
+    wanted = input_names(func)
+    for name in wanted:
+        if name not in weights:
+            known = list(weights)
+            message = f"@{func.sym_name.data} prepares the weight {name!r}, which is missing; found {known}"
+            raise error("E7003", message, name=name, known=known)
+    made: Any = compile(module, func.sym_name.data, target, memory_limit, threads=threads)(*(weights[name] for name in wanted))
+    return cast("tuple[Any, ...]", made if isinstance(made, tuple) else (made,))
 
 
 def _preparing(module: ModuleOp, func: FuncOp) -> FuncOp | None:

@@ -330,6 +330,9 @@ class Program:
         """The class for bindings of this program: `kind`, or one whose calls are taken by other code."""
         return kind
 
+    def return_memory(self) -> None:
+        """Give the system the memory that is kept for calls of what ran once to prepare the weights of a binding."""
+
     def copied_where_donated(self, arguments: Sequence[Any]) -> list[Any]:
         """Return arguments of a call, with copies of those that it would overwrite; None stays."""
         return [np.array(a) if i in self.donated else a if a is None else np.asarray(a) for i, a in enumerate(arguments)]

@@ -23,6 +23,8 @@ MOST_UNITS = 32
 """Units of work of a sort, at most: each has memory of its own."""
 FEW = 48
 """So many keys of a line are inserted one by one."""
+BLOCKS = (64, 32, 16, 8, 4)
+"""The best of many are looked for in blocks of so many elements, the first of which there are enough."""
 
 
 @dataclass
@@ -58,11 +60,29 @@ class Sort(NativeStep):
         return min(MOST_UNITS, prod(n for a, n in enumerate(self.source.shape) if a != self.axis))
 
     @property
+    def block(self) -> int | None:
+        """The elements of a block where the best are sifted by the least keys of blocks; None where all are put in order."""
+        n, count = self.source.shape[self.axis], self.values.shape[self.axis]
+        return next((b for b in BLOCKS if n // b >= count), None) if n > FEW and not self.keys_alone else None
+
+    @property
+    def held(self) -> int:
+        """
+        The most elements of a line that are put in order.
+
+        Of those that are sifted, fewer blocks than are wanted have keys before the threshold. Of the others, blocks are looked
+        into until as many elements are found as are wanted; and there are elements after the last whole block.
+        """
+        n, count = self.source.shape[self.axis], self.values.shape[self.axis]
+        if (size := self.block) is None:
+            return n
+        return min(n, max(n // size, count * size + count + n % size))
+
+    @property
     def parts(self) -> tuple[int, int]:
         """The bytes of an array of keys and of an array of places."""
-        n = self.source.shape[self.axis]
-        keys = rounded_up(n * Keys(self.source.dtype, False).bits // 8)
-        return keys, 0 if self.keys_alone else rounded_up(4 * n)
+        keys = rounded_up(self.held * Keys(self.source.dtype, False).bits // 8)
+        return keys, 0 if self.keys_alone else rounded_up(4 * self.held)
 
     @property
     def room_of_unit(self) -> int:

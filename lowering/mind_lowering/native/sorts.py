@@ -24,8 +24,6 @@ from .quicksorts import Part, Quicksort
 from .sort_keys import Keys
 from .target_info import TargetInfo
 
-BLOCKS = (64, 32, 16, 8, 4)
-"""The best of many are looked for in blocks of so many elements, the first of which there are enough."""
 _DIGITS = 256
 
 
@@ -100,8 +98,8 @@ class _Lines:
         if self.step.keys_alone:
             self.sort_keys(source, values)
             return
-        if 4 * self.count <= self.n and self.n > FEW:
-            left = self.sifted(source)
+        if (size := self.step.block) is not None:
+            left = self.sifted(source, size)
         else:
             self.make(source)
             left = str(self.n)
@@ -154,14 +152,14 @@ class _Lines:
 
     # Orders
 
-    def sifted(self, source: str) -> str:
+    def sifted(self, source: str, size: int) -> str:
         """
         Keep the elements whose keys are no more than a threshold that enough of them reach; return their number.
 
-        The threshold is, of the least keys of blocks of elements, the last one wanted. Only blocks that reach it are looked into.
+        The threshold is, of the least keys of blocks of elements, the last one wanted. Only blocks that reach it are looked into,
+        and those whose least key it is only until they have as many elements as are wanted.
         """
         f, type = self.f, self.keys.type
-        size = next(b for b in BLOCKS if self.n // b >= self.count)
         blocks, least = self.n // size, self.pairs[1][0]
         self.least_of_blocks(source, blocks, size, least)
         limit = self.selected(least, blocks)
@@ -174,12 +172,21 @@ class _Lines:
             return [f.add(values[0], f.op(f"zext i1 {passes} to i64"))]
 
         def block(b: str, /, *values: str) -> list[str]:
-            reaches = f.op(f"icmp ule {type} {self.load(type, least, b)}, {limit}", "reaches")
-            first = f.mul(b, size)
-            carried = [("i64", values[0])]
-            return f.changed(reaches, carried, lambda: f.loop(first, f.add(first, str(size)), 1, keep, carried))
+            left, equal = values
+            key = self.load(type, least, b)
+            same = f.op(f"icmp eq {type} {key}, {limit}", "same")
+            wanted = f.op(f"and i1 {same}, {f.op(f'icmp ult i64 {equal}, {self.count}')}", "wanted")
+            reaches = f.op(f"or i1 {wanted}, {f.op(f'icmp ult {type} {key}, {limit}')}", "reaches")
 
-        (some,) = patient(f, "0", str(blocks), block, [("i64", "0")])
+            def inside() -> list[str]:
+                first = f.mul(b, size)
+                (now,) = f.loop(first, f.add(first, str(size)), 1, keep, [("i64", left)])
+                more = f.op(f"select i1 {same}, i64 {f.op(f'sub i64 {now}, {left}')}, i64 0", "more")
+                return [now, f.add(equal, more)]
+
+            return f.changed(reaches, [("i64", left), ("i64", equal)], inside)
+
+        some, _ = patient(f, "0", str(blocks), block, [("i64", "0"), ("i64", "0")])
         (left,) = f.loop(str(blocks * size), str(self.n), 1, keep, [("i64", some)])
         return left
 
@@ -292,7 +299,7 @@ class _Lines:
             slot = self.load("i32", counts, digit)
             self.store("i32", f.op(f"add i32 {slot}, 1"), counts, digit)
             to = f.op(f"zext i32 {slot} to i64", "to")
-            check_inside(self.one, self.sites, to, self.n)
+            check_inside(self.one, self.sites, to, self.step.held)
             for type, x, array in zip(types, found, target, strict=False):
                 self.store(type, x, array, to)
 

@@ -7,9 +7,10 @@ An executable is found among the last ones of this process, else on disk (`image
 from __future__ import annotations
 
 import threading
+import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -103,7 +104,18 @@ def _compiled(
     if name is not None:
         image.write(name, native, lambda: image.literals_of(func))
     foreign = [foreign_step(step) for step in native.steps if isinstance(step, Foreign)]
-    return _linked(func, donated, threads, native, library, foreign, lambda: native, fixed=fixed)
+    short, whole = without_text(native)
+    return _linked(func, donated, threads, short, library, foreign, whole, fixed=fixed)
+
+
+def without_text(native: Native) -> tuple[Native, Callable[[], Native]]:
+    """
+    Return a program without its text, as calls need none, and a function that returns the program with it.
+
+    The text is held compressed, to about a tenth: that of a large model has several megabytes.
+    """
+    short, data = replace(native, text=""), zlib.compress(native.text.encode(), 1)
+    return short, lambda: replace(short, text=zlib.decompress(data).decode())
 
 
 def without_general(func: FuncOp) -> Executable:

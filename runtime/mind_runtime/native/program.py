@@ -46,9 +46,10 @@ from .compile_child import CHILD, Answer, Order
 from .direct import DirectCalls
 from .executable import Executable, as_core_error, executable_of, executable_on_disk, types_of, without_general
 from .image import literals_of
-from .pages import settle
+from .pages import return_heap, settle
 from .settings import threads_of
 from .source import Source
+from .support import release
 
 T = TypeVar("T")
 
@@ -120,6 +121,10 @@ class NativeProgram(Program):
         if packed is not None:
             self._packed[bound] = packed
         return consumed
+
+    def return_memory(self) -> None:
+        release()
+        return_heap()
 
     def packed_for(self, call: object) -> tuple[tuple[int, ...], Packed | None]:
         """Return the inputs that calls of a binding find packed, by number, and the packed arrays if they are there already."""

@@ -15,7 +15,7 @@ import mind_runtime
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
 from mind_lowering import code_cache as cache
-from mind_lowering.native import TARGETS
+from mind_lowering.native import TARGETS, detect
 from mind_lowering.native.program import lower, prepared
 from mind_runtime.native import codegen, jit, support
 from native_checks import SUM_ULPS, assert_close, several
@@ -135,3 +135,13 @@ def test_text_that_llvm_refuses() -> None:
         with pytest.raises(MindError) as e:
             jit.load(text, HOST, ["f"])
         assert e.value.code == "E7004"
+
+
+def test_programs_hold_no_text_and_give_it() -> None:
+    compiled: Any = mind_runtime.compile(several_kernels(), target="native")
+    here = detect()
+    expected = lower(prepared(function_of(several_kernels()), here), here)
+    runner = compiled._executable.runner
+    assert not runner.native.text
+    assert runner.whole().text == compiled.source == expected.text
+    assert compiled.explain() == list(expected.explain())

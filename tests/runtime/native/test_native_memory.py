@@ -207,3 +207,28 @@ def test_another_layout_is_noticed(field: str, monkeypatch: pytest.MonkeyPatch) 
 def test_builds_without_the_lock_are_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(abi.sys, "abiflags", "t")
     assert abi.reason_against() is not None
+
+
+def test_preparing_weights_leaves_no_memory_for_calls() -> None:
+    """The exponentials of the weights are packed; the array of them goes back to the system, as no call asks for as much."""
+    import mind_runtime
+    from mind_passes.ptir.split_parameters import split_parameters
+    from programs import parse
+    from ptir_evaluator import function_of
+
+    module = parse("""module attributes {ptir.spec_version = "ptir.v0.4"} {
+  func.func @f(%x: tensor<64x512xf32>, %w: tensor<512x512xf32> {ptir.parameter}) -> tensor<64x512xf32> {
+    %e = ptir.exp %w : tensor<512x512xf32>
+    %r = ptir.dot_general %x, %e batch_lhs = [] batch_rhs = [] contract_lhs = [1] contract_rhs = [0] :
+      (tensor<64x512xf32>, tensor<512x512xf32>) -> tensor<64x512xf32>
+    func.return %r : tensor<64x512xf32>
+  }
+}""")
+    split_parameters(function_of(module))
+    x, w = (np.random.default_rng(0).standard_normal(n).astype(np.float32) for n in ((64, 512), (512, 512)))
+    program = mind_runtime.bind(module, {"w": w}, target="native")
+    assert any(line.startswith("once") for line in program.program.explain())
+    found = support.support()
+    assert found is not None
+    assert found.keep(support.KEPT) == 0
+    np.testing.assert_allclose(program(x), x @ np.exp(w), rtol=1e-4, atol=1e-2)

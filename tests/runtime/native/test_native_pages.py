@@ -109,7 +109,7 @@ def test_pages_that_the_heap_does_not_use_are_returned() -> None:
 def test_the_heap_is_returned_after_long_modules_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []
     monkeypatch.setattr(jit, "return_heap", lambda: counted.append(1))
-    monkeypatch.setattr(jit, "PART", 2000)
+    monkeypatch.setattr(jit, "LONG", 2000)
     host, text = detect(), "define i64 @f() #0 {{\n  ret i64 {0}\n}}\n\nattributes #0 = {{ nounwind }}\n"
     jit.load(text.format(1), host, ["f"])
     assert not counted
