@@ -14,6 +14,7 @@ from mind_dialect import ptir
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import DTYPES
 from mind_lowering.native.program import print_module
+from mind_lowering.native.target_info import TARGETS
 from native_same import block, same, way
 from ptir_forms import program
 
@@ -120,7 +121,7 @@ def test_zero_is_an_error_where_the_quotient_is_unused(name: str) -> None:
 @pytest.mark.parametrize("name", ["si8", "ui8", "si16", "ui16", "si32", "ui32"])
 def test_lanes_are_divided_as_floats(name: str) -> None:
     """No lane is divided as an integer."""
-    text = print_module(program(f"{name}[64] {name}[64]", both), "avx2")
+    text = print_module(program(f"{name}[64] {name}[64]", both), TARGETS["avx2"])
     assert "sdiv <" not in text
     assert "udiv <" not in text
     assert ("fdiv <8 x double>" if name.endswith("32") else "x float>") in text
