@@ -61,11 +61,11 @@ def roofline(arrays: Arrays, name: str, threads: int, peak: float) -> float | No
 
 def peak_flops(threads: int) -> float:
     """Multiplications and additions in registers, per second, by the cores that are used."""
-    from native_products import peaks
+    from native_products import peak_flops as of_one
 
     from mind_lowering.native.host import this_machine
 
-    return peaks(this_machine(), 5)[0] * 1e9 * threads
+    return of_one(this_machine(), 5) * 1e9 * threads
 
 
 def page(families: bool) -> tuple[str, str, str]:

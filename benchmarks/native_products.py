@@ -28,6 +28,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from machine import described
+from streams import VECTORS, loops_of
 
 from lone_products import compiled
 from mind_dialect.ptir.types import F32, F64, PtirDType
@@ -96,47 +97,36 @@ TURNS, SUMS = 1 << 16, 10
 """Of the loops that show what a core can do."""
 
 
-def loops(host: TargetInfo) -> tuple[Callable[[int, int, int], int], Callable[[int, int, int], int], object]:
-    """
-    Functions of the address of some floats, and what must be kept as long as they are used.
-
-    The first multiplies and adds in registers, the second reads so many numbers as its last argument says.
-    """
+def multiplications(host: TargetInfo) -> tuple[Callable[[int], int], object]:
+    """Return a function of the address of some floats, which multiplies and adds in registers, and what must be kept with it."""
     module, width = LlvmModule(host.triple, "peaks"), host.lanes(4)
-    iterations, sums = TURNS, SUMS
-    f = module.function("work", "i64", [("ptr", "p"), ("i64", "begin"), ("i64", "end")], internal=False)
+    f = module.function("work", "i64", [("ptr", "p")], internal=False)
     lanes = Lanes(f, host, width)
     x, type = lanes.load(F32, "%p", "0", 1), lanes.type(F32)
 
     def multiply(i: str, /, *values: str) -> list[str]:
         return [lanes.intrinsic("fma" if host.fma else "fmuladd", "float", v, x, x) for v in values]
 
-    for total in f.loop("0", str(iterations), 1, multiply, [(type, x)] * sums):
+    for total in f.loop("0", str(TURNS), 1, multiply, [(type, x)] * SUMS):
         lanes.store(F32, total, "%p", "0", 1)
     f.ret("0")
-    f = module.function("read", "i64", [("ptr", "p"), ("i64", "begin"), ("i64", "end")], internal=False)
-    lanes = Lanes(f, host, width)
-
-    def add(i: str, /, *values: str) -> list[str]:
-        loads = [lanes.load(F32, "%p", f.add(i, str(j * width)), 1) for j in range(sums)]
-        return [lanes.binary("fadd", "float", v, y) for v, y in zip(values, loads, strict=True)]
-
-    zero = lanes.constant(F32, 0)
-    for j, total in enumerate(f.loop("0", "%end", width * sums, add, [(type, zero)] * sums)):
-        lanes.store(F32, total, "%p", str(j * width), 1)
-    f.ret("0")
-    library = jit.load(module.text(), host, ["work", "read"])
-    kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-    work, read = (kind(library.addresses[name]) for name in ("work", "read"))
-    return work, read, library
+    library = jit.load(module.text(), host, ["work"])
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(library.addresses["work"]), library
 
 
-def peaks(host: TargetInfo, rounds: int) -> tuple[float, float]:
-    """GFLOP/s of multiplications and additions in registers, GB/s of reading 128 MiB: f32, this thread."""
-    (work, read, _kept), width, room = loops(host), host.lanes(4), np.ones(1 << 25, np.float32)
-    count = room.size // (width * SUMS) * width * SUMS
-    times = in_iteration([lambda: work(room.ctypes.data, 0, 0), lambda: read(room.ctypes.data, 0, count)], rounds)
-    return 2 * TURNS * SUMS * width / min(times[0]) / 1e9, 4 * count / min(times[1]) / 1e9
+def peak_flops(host: TargetInfo, rounds: int) -> float:
+    """GFLOP/s of multiplications and additions in registers: f32, this thread."""
+    (work, _kept), room = multiplications(host), np.ones(host.lanes(4), np.float32)
+    (times,) = in_iteration([lambda: work(room.ctypes.data)], rounds)
+    return 2 * TURNS * SUMS * host.lanes(4) / min(times) / 1e9
+
+
+def peak_reads(host: TargetInfo, rounds: int) -> float:
+    """GB/s of reading 128 MiB: f32, this thread."""
+    (loops, _kept), room = loops_of(host, 1, 0), np.ones(1 << 25, np.float32)
+    sink, count = np.empty(host.lanes(4), np.float32), room.nbytes // (host.vector_bytes * VECTORS)
+    (times,) = in_iteration([lambda: loops["plain"](room.ctypes.data, sink.ctypes.data, count, 1)], rounds)
+    return room.nbytes / min(times) / 1e9
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -147,7 +137,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     options = parser.parse_args(argv)
     host: Any = TARGETS[options.isa] if options.isa else this_machine()
-    before = peaks(host, options.rounds)
+    before = peak_flops(host, options.rounds), peak_reads(host, options.rounds)
     lines: list[str] = []
     parts = (("GFLOP/s", SHAPES, False), ("GB/s of weights", DECODE, True))
     for unit, shapes, decode in parts:
@@ -155,7 +145,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for dtype, shape, form in shapes[:1] if options.small else shapes:
             lines.append(row(host, dtype, shape, form, options.rounds, decode=decode))
             print(lines[-1], flush=True)
-    flops, bandwidth = map(max, before, peaks(host, options.rounds))
+    flops, bandwidth = map(max, before, (peak_flops(host, options.rounds), peak_reads(host, options.rounds)))
     head = [
         f"# Matrix products on {host.isa}",
         "",

@@ -56,10 +56,20 @@ def stream_seconds(read: int, written: int, threads: int) -> float:
     reads, writes = mix(read, written)
     block = host.vector_bytes * VECTORS
     count = max(1, (read + written) // (threads * block * (reads + writes)))
-    library = jit.load(_text(host, reads, writes), host, list(_WAYS))
+    loops, _kept = loops_of(host, reads, writes)
     room = [(_aligned(count * block * reads), _aligned(count * block * max(writes, 1))) for _ in range(threads)]
-    least = min(_least(_KIND(library.addresses[way]), room, count) for way in _WAYS)
+    least = min(_least(run, room, count) for run in loops.values())
     return least * (read + written) / (count * block * (reads + writes) * threads)
+
+
+def loops_of(host: TargetInfo, reads: int, writes: int) -> tuple[dict[str, Callable[..., int]], object]:
+    """
+    Return the loops that read and write so many vectors for each other, by kind of stores, and what must be kept with them.
+
+    Each takes two addresses, how many iterations of `VECTORS` times as many vectors, and how often to do all of them.
+    """
+    library = jit.load(_text(host, reads, writes), host, list(_WAYS))
+    return {way: _KIND(library.addresses[way]) for way in _WAYS}, library
 
 
 def _aligned(size: int) -> Any:

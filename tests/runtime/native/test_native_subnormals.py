@@ -144,9 +144,9 @@ def test_narrow_numbers_that_f32_has_as_normal_ones_stay(dtype: str) -> None:
 def test_the_text_says_so(isa: str) -> None:
     module = program("f32[4]", lambda x: ptir.ExpOp(x))
     plain, text = (print_module(module, stated(isa, flush_subnormals=on)) for on in (False, True))
-    told = '"denormal-fp-math"="preserve-sign,preserve-sign"'
-    assert told in text
-    assert told not in plain
+    attribute = '"denormal-fp-math"="preserve-sign,preserve-sign"'
+    assert attribute in text
+    assert attribute not in plain
     setter = "aarch64.set.fpcr" if isa in ("neon", "sve256") else "x86.sse.ldmxcsr"
     assert text.count(f"call void @llvm.{setter}(") == 2, "in, and back"
     assert setter not in plain
