@@ -54,6 +54,7 @@ from .loop_results import MOST_CALLS
 from .lowered import Entry, Foreign, Native, Note, Packing, Reading
 from .matrices import emit_factorization
 from .matrix_steps import Factorization, LaneFactorization
+from .nontemporal import APART
 from .outlining import outlined, shown
 from .plan import TITLE, PlannedKernel
 from .planned_function import PlannedFunction
@@ -112,7 +113,11 @@ def _emit_rows(f: Function, host: TargetInfo, step: RowStep, sites: Sites) -> in
     else:
         loops = AlongLoops(f, host, sites, plan, chosen.axes, chosen.along, chosen.width)
     values = [v for _, v, _ in plan.outputs]
-    past = [value for value, streams in zip(values, step.past(host.shared_bytes), strict=True) if streams]
+    past = [
+        value
+        for value, streams in zip(values, step.past(host.shared_bytes // (APART if chosen.vectors else 1)), strict=True)
+        if streams
+    ]
     loops.emit(step.views, hints, plan.rows, step.per_unit, past)
     f.ret("0")
     return -(-chosen.count(plan) // step.per_unit)

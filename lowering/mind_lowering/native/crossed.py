@@ -16,9 +16,10 @@ from mind_dialect.ptir.types import I1, PtirDType
 from .failures import Sites
 from .groups import Group
 from .ir import Function
-from .kernel_text import unflattened
-from .lanes import Lanes, register
+from .kernel_text import prefetch, unflattened
+from .lanes import Lanes, register, stored
 from .loops import Nest
+from .nontemporal import APART
 from .places import Indexes, Place, Places
 from .schedule import CrossedSchedule, schedule_of
 from .target_info import LINE, TargetInfo
@@ -29,6 +30,10 @@ def nest_of(f: Function, host: TargetInfo, group: Group, sites: Sites) -> Nest:
     """Return the loop nest of a group, on its way into a function."""
     schedule = schedule_of(host, group)
     return CrossedNest(f, group, sites, schedule) if isinstance(schedule, CrossedSchedule) else Nest(f, group, sites, schedule)
+
+
+AHEAD = 2
+"""Squares by which lines are asked for, to read or to write, where each lies in a page of its own: no hardware foresees it."""
 
 
 class CrossedNest(Nest):
@@ -42,6 +47,10 @@ class CrossedNest(Nest):
         self.lines.along, self.lines.width = schedule.across, schedule.width
         self.rooms: list[str] = []
         """Memory on the stack for the columns of squares, by operand, where loops run over them."""
+
+    @property
+    def cache(self) -> int:
+        return self.host.shared_bytes // APART
 
     def find_spots(self) -> None:
         super().find_spots()
@@ -91,14 +100,16 @@ class CrossedNest(Nest):
     def squares(self, at: Indexes, index: str, every: list[Lanes], j: str, count: int) -> None:
         """Emit some squares next to each other: their columns from `j` on, `count` of them."""
         starts = [self.f.add(index, str(u * self.width)) for u in range(len(every))]
+        if self.crossing.is_unrolled:  # one after the other, because registers have room for one
+            for start, lanes in zip(starts, every, strict=True):
+                squares = [self.columns_of(k, at, start, lanes, j, count) for k in self.crossing.crossed]
+                for u in range(count):
+                    self.column(at, [start], [lanes], self.f.add(j, str(u)), [[square[u]] for square in squares])
+            return
         columns = [
             [self.columns_of(k, at, s, lanes, j, count) for s, lanes in zip(starts, every, strict=True)]
             for k in self.crossing.crossed
         ]
-        if self.crossing.is_unrolled:
-            for u in range(count):
-                self.column(at, starts, every, self.f.add(j, str(u)), [[c[u] for c in each] for each in columns])
-            return
         for room, each, k in zip(self.rooms, columns, self.crossing.crossed, strict=True):
             of = self.lanes().of(moved(self.inputs[k].view.dtype))
             for v, square in enumerate(each):
@@ -120,6 +131,8 @@ class CrossedNest(Nest):
         rows: list[str] = []
         for i in range(assigned):
             place = self.lines.place(spot, {**at, self.along: self.f.add(start, str(i))})
+            if self.crossing.asks:
+                self.ask_for(place, j)
             rows.append(vector.convert("zext", register(dtype), type, self.lines.read(place, j, vector)))
         rows += [lanes.number(type, 0)] * (self.width - assigned)
         return transposed(lanes, type, rows)
@@ -132,7 +145,20 @@ class CrossedNest(Nest):
         for v, (start, lanes) in enumerate(zip(starts, every, strict=True)):
             own = iter([self.as_read(k, c[v], lanes) for k, c in zip(self.crossing.crossed, columns, strict=True)])
             found.append(self.point([next(own) if p is None else p for p in others], start, lanes))
-        self.put(self.places(self.outputs, now), starts, every, found)
+        targets = self.places(self.outputs, now)
+        for start in starts if self.crossing.asks else ():
+            for place in others:
+                if place is not None and not place.is_value and not place.along and self.stride(place.spot) == 1:
+                    self.ask_for(place, start)
+            for place in targets:
+                if self.stride(place.spot) == 1 and id(place.spot) not in self.past:
+                    self.ask_for(place, start, write=True)
+        self.put(targets, starts, every, found)
+
+    def ask_for(self, place: Place, index: str, *, write: bool = False) -> None:
+        """Ask for a line that comes some squares after the one at an index."""
+        type = stored(place.spot.view.dtype)
+        prefetch(self.f, self.f.address(type, place.text, self.f.add(index, str(AHEAD * self.width))), write=write)
 
     def others(self, at: Indexes) -> list[Place | None]:
         """Return where operands are that are not crossed; None for those that are."""

@@ -29,13 +29,13 @@ from ..launch.kernel_patterns import Match, Rejection
 from ..ptir_optimize import simplify
 from .groups import layout
 from .memory import Access, buffers_of
-from .nontemporal import passing
+from .nontemporal import LEAST, passing
 from .patterns import Builder, Operands, moving
 from .reasons import unsupported
 from .schedule import ENOUGH
 from .slides import Slide
 from .steps import NativeStep
-from .target_info import SHARED, TargetInfo
+from .target_info import TargetInfo
 from .views import Buffer, Indices, View
 
 SCRATCH = 192 << 10
@@ -150,7 +150,7 @@ class ExtremesGradient(NativeStep):
         bases = buffers_of(self.views)
         return Access(bases[:-1], bases[-1:])
 
-    def past(self, cache: int = SHARED[0]) -> bool:
+    def past(self, cache: int = LEAST) -> bool:
         """Return whether the gradient is written by non-temporal stores, as `passing` does."""
         return passing([self.x, self.y, self.g], [self.out], cache)[0]
 

@@ -21,10 +21,10 @@ from ..launch.views import Ints
 from . import costs
 from .complex_parts import of_parts
 from .memory import Access, buffers_of
-from .nontemporal import passing
+from .nontemporal import LEAST, passing
 from .slides import Clip
 from .steps import NativeStep
-from .target_info import SHARED, TargetInfo
+from .target_info import TargetInfo
 from .views import Buffer, Joined, View, indices_of
 
 
@@ -110,7 +110,7 @@ class Group(NativeStep):
         pairs = enumerate(pairwise(targets))
         return {k for k, (a, b) in pairs if (a.base, a.strides, a.offset + 1) == (b.base, b.strides, b.offset)}
 
-    def past(self, cache: int = SHARED[0]) -> list[bool]:
+    def past(self, cache: int = LEAST) -> list[bool]:
         """Return which results are written by non-temporal stores, as `passing` does; of joined ones the first."""
         targets = [of_parts(v) if k in self.joined else v for k, (_, v) in enumerate(self.outputs) if k - 1 not in self.joined]
         found = iter(passing([*self.inputs.values(), *self.tables.values()], targets, cache))

@@ -62,7 +62,7 @@ class Nest(Places):
             for reduction, _ in self.group.reductions if self.schedule.is_row_by_row else ():
                 dtype, hint = accumulator(reduction), identifier(reduction.result.name_hint or "sum")
                 self.sum_rooms.append((dtype, self.f.op(f"alloca [{self.schedule.run} x {stored(dtype)}], align 64", hint)))
-            streams = zip(self.outputs, self.group.past(self.host.shared_bytes), strict=True)
+            streams = zip(self.outputs, self.group.past(self.cache), strict=True)
             past = [s for k, (s, is_past) in enumerate(streams) if is_past and self.is_in_lines(s, 1 + (k in self.joined))]
 
             def loops(streamed: bool) -> None:
@@ -73,6 +73,11 @@ class Nest(Places):
             units = self.schedule.units
         self.f.ret("0")
         return units
+
+    @property
+    def cache(self) -> int:
+        """Return the bytes of cache that results go past if the group moves more."""
+        return self.host.shared_bytes
 
     def find_spots(self) -> None:
         """Load the address of each view."""

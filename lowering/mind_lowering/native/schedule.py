@@ -8,15 +8,17 @@ It depends on the group and on the machine alone, and emits nothing, so the plan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from mind_dialect.ptir.types import BF16, F16, read_type
 from mind_passes.ptir.building import accumulator
 
 from ..launch.limits import Limit
-from .costs import CALLS
+from .costs import CALLS, traffic
 from .groups import Group
 from .nest import axes_of, lane_axis
+from .nontemporal import APART
 from .target_info import LINE, TargetInfo
 from .views import Buffer
 
@@ -32,11 +34,13 @@ UNROLL = 4
 """Vectors in one iteration of the innermost loop, mostly."""
 WIDEST = 16
 """Lanes of a square: as many shuffles are needed for each element as that has bits."""
+PAIR = 2 * LINE
+"""Bytes of results next to each other that squares write: memory is faster by pairs of lines."""
 UNROLLED = 4
 """Ops of a group that are emitted for each column of a square; longer groups loop over the columns."""
 SHORTEST = 256
 """Elements of a run in one unit of work, at least."""
-NEAR = 64
+NEAR = 128
 """Elements across in one unit of work that runs along the lanes."""
 
 
@@ -157,7 +161,7 @@ class CrossedSchedule(NestSchedule):
         self.along, self.across = along, across
         self.width = min(self.lane_count(), WIDEST)
         size = min((v.dtype.size for _, v in group.outputs), default=1)
-        self.unroll = max(1, min(LINE // (self.width * size), self.extent // self.width))
+        self.unroll = max(1, min(PAIR // (self.width * size), self.extent // self.width))
         self.kept = [i for i in range(len(self.axes)) if i not in (along, across)]
         self.strip = self.width * self.unroll
         """Elements along the lanes in one iteration."""
@@ -166,14 +170,25 @@ class CrossedSchedule(NestSchedule):
         self.crossed = [k for k in _in_memory(group) if places[k] not in (0, 1) and lines[k] == 1]
         """The operands that lie along `across`, by number."""
         ends = slice(len(group.inputs) + len(group.outputs))
-        self.is_short = sum(a == 1 and b != 0 for a, b in zip(places[ends], lines[ends], strict=True)) > len(self.crossed)
+        is_far = traffic(group.views) >= host.shared_bytes // APART
+        streams = sum(a == 1 and b != 0 for a, b in zip(places[ends], lines[ends], strict=True))
+        self.is_short = streams > len(self.crossed) or (is_far and not self._in_lines(lines))
         """
         True if units of work run along the lanes, and are short across.
 
         So the most streams of memory are passed line after line: those of operands that are crossed, or those of the others.
+        Large results whose lines are written in two parts are better passed that way too.
         """
+        self.asks = self.is_short and is_far
+        """True if lines are asked for ahead: where more comes from memory than the caches hold."""
         self.chunk, self.pieces, self.block = self._pieces()
         self.is_unrolled = len(group.ops) <= UNROLLED and not any(type(op) in CALLS for op in group.ops)
+
+    def _in_lines(self, strides: Sequence[int]) -> bool:
+        """Return whether results have whole lines of memory, by their strides across."""
+        first = len(self.group.inputs)
+        targets = [v for _, v in self.group.outputs]
+        return all(s * v.dtype.size % LINE == 0 for s, v in zip(strides[first:], targets, strict=False))
 
     def _pieces(self) -> tuple[int, int, int]:
         """Return the length of runs across, their number, and how many strips a unit of work has, so that there are enough."""

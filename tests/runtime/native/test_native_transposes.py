@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ pytest.importorskip("llvmlite")
 
 from mind_dialect import ptir
 from mind_dialect.ptir.types import DTYPES
-from mind_lowering.native import TARGETS, codegen, crossed, scans
+from mind_lowering.native import TARGETS, codegen, crossed, scans, schedule
 from mind_lowering.native.program import lower, prepared
 from mind_runtime.native import jit
 from native_same import block, same, way
@@ -182,6 +183,32 @@ def test_which_way_units_of_work_run(types: str, body: Any, is_short: bool, isa:
     monkeypatch.setattr(codegen, "nest_of", nest_of)
     lower(prepared(function_of(program(types, body)), TARGETS[isa]), TARGETS[isa])
     assert found[-1] == is_short
+
+
+FAR = [
+    ("f32[300,500]", transpose, True),
+    ("f32[320,500]", transpose, False),
+    ("f32[320,500] f32[500,320]", lambda v, w: ptir.AddOp(transpose(v), w).result, True),
+]
+"""Programs, each with True if lines are asked for ahead where all memory is far off: results of 300 lie in parts of lines."""
+
+
+@pytest.mark.parametrize("isa", TARGETS)
+@pytest.mark.parametrize(("types", "body", "asks"), FAR, ids=["parts of lines", "whole lines", "a sum"])
+def test_large_arrays_are_asked_for_line_by_line(types: str, body: Any, asks: bool, isa: str) -> None:
+    far, near = (replace(TARGETS[isa], shared_bytes=bytes) for bytes in (0, 32 << 20))
+    for host, expected in ((far, asks), (near, False)):
+        assert ("@llvm.prefetch" in lower(prepared(function_of(program(types, body)), host), host).text) == expected
+
+
+@pytest.mark.exhaustive
+@pytest.mark.usefixtures("way")
+def test_lines_are_asked_for_beyond_the_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "APART", 1 << 60)
+    for n, m in [*SQUARES, *ACROSS]:
+        x, y = (block(DTYPES["f32"], shape, i, special=True) for i, shape in enumerate([(n, m), (m, n)]))
+        same(lambda v: transpose(v), x)
+        same(lambda v, w: ptir.MaximumOp(v, transpose(w)).result, x, y)
 
 
 def row_of(w: Any) -> Any:

@@ -24,10 +24,10 @@ from .. import costs
 from ..groups import Group, layout
 from ..memory import Access, buffers_of
 from ..nest import Axis, axes_of, lane_axis
-from ..nontemporal import passing
+from ..nontemporal import LEAST, passing
 from ..patterns import Builder, Operands, moving
 from ..steps import NativeStep
-from ..target_info import LINE, SHARED, TargetInfo
+from ..target_info import LINE, TargetInfo
 from ..views import Buffer, Use, View, whole
 from .body import Unfit, anywhere, computed_in, plan_rows
 from .plan import REGISTERS, RowPlan, Value, kept_size
@@ -107,7 +107,7 @@ class RowStep(NativeStep):
         parts += [(numbers[v], frozenset(op.properties.items()), accumulator(op)) for op, v in plan.columns]
         return tuple([*parts, *(layout(v) for v in self.views), tuple(self.past())])
 
-    def past(self, cache: int = SHARED[0]) -> list[bool]:
+    def past(self, cache: int = LEAST) -> list[bool]:
         """Return which results are written by non-temporal stores, as `passing` does."""
         return passing(list(self.plan.inputs), [v for _, _, v in self.plan.outputs], cache)
 
