@@ -18,19 +18,23 @@ from mind_dialect.ptir import ReduceOp
 from mind_dialect.ptir.types import PtirDType
 from mind_passes.ptir.building import accumulator
 
+from .costs import traffic
 from .elementwise import emit
 from .failures import Sites
 from .groups import Group, only_summed
 from .ir import Function, identifier
-from .kernel_text import unflattened
+from .kernel_text import prefetch, unflattened
 from .lanes import Lanes, stored
 from .nontemporal import twice
 from .places import Indexes, Place, Places, Spot
 from .reductions import addend, combine, finished, fold, identity
 from .schedule import NestSchedule
 from .slides import window_bounds
+from .target_info import LINE
 
 _NAMES = "ijklmn"
+AHEAD = 1 << 10
+"""Bytes by which lines are asked for: ops on elements leave few instructions in flight that could wait for memory."""
 
 
 class Nest(Places):
@@ -41,6 +45,8 @@ class Nest(Places):
         self.group, self.schedule = group, schedule
         self.along, self.width = schedule.along, schedule.width
         self.products = only_summed(group)
+        self.is_far = self.extent > AHEAD and traffic(group.views) > schedule.host.l2_bytes
+        """True if runs along the lanes are long, and not all that is read and written stays in a cache of the second level."""
         self.sum_rooms: list[tuple[PtirDType, str]] = []
         """The memory of each reduction's sums of a run along the lanes, where they are in memory."""
         self.part: tuple[str, str, Callable[[], str]] | None = None
@@ -195,6 +201,7 @@ class Nest(Places):
         sources, targets = self.places(self.inputs, at), self.places(self.outputs, at)
 
         def body(index: str, every: list[Lanes]) -> None:
+            self.ask_for_later(sources, index, every)
             self.compute(sources, targets, index, every)
 
         self.lanes_along(body)
@@ -211,6 +218,7 @@ class Nest(Places):
             sources, targets = self.places(self.inputs, now), self.places(self.outputs, now)
 
             def body(index: str, every: list[Lanes]) -> None:
+                self.ask_for_later(sources, index, every)
                 found = self.compute(sources, targets, index, every)
                 self.store_sums(rooms, index, every, self.accumulate(found, every, self.load_sums(rooms, index, every)))
 
@@ -279,6 +287,7 @@ class Nest(Places):
         unroll = len(every)
 
         def iteration(index: str, /, *values: str) -> list[str]:
+            self.ask_for_later(sources, index, every)
             return self.accumulate(self.compute(sources, targets, index, every), every, values)
 
         found = self.f.loop("0", str(full), self.width * unroll, iteration, self.typed(state), "x")
@@ -296,6 +305,19 @@ class Nest(Places):
         """Return the places of some spots at some indices; an input that is the same in all lanes is read at once."""
         count = len(self.group.inputs) if spots is self.inputs else 0
         return [self.uniform(self.place(s, at)) if k < count else self.place(s, at) for k, s in enumerate(spots)]
+
+    def ask_for_later(self, sources: Sequence[Place], index: str, every: Sequence[Lanes]) -> None:
+        """Ask for the lines that some iterations later read, if there are so many and they come from afar."""
+        if not self.is_far or every[0].mask is not None:
+            return
+        for place in sources:
+            view = place.spot.view
+            if place.along or self.stride(place.spot) != 1 or traffic([view]) <= self.host.l1_bytes:
+                continue
+            dtype = view.dtype
+            for line in range(AHEAD, AHEAD + len(every) * self.width * dtype.size, LINE):
+                at = self.f.add(index, str(line // dtype.size))
+                prefetch(self.f, self.f.address(stored(dtype), place.text, at))
 
     def compute(self, sources: list[Place], targets: list[Place], index: str, every: list[Lanes]) -> list[dict[SSAValue, str]]:
         """Read, compute and write some vectors; every value of each."""

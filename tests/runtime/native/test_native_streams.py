@@ -106,6 +106,33 @@ def test_results_stay_in_the_cache_that_holds_them(mebibytes: int, rows: int, is
     assert ("nontemporal" in native.text) == is_past
 
 
+@pytest.mark.parametrize(("rows", "is_past"), [(2047, False), (2048, True)])
+def test_strided_results_go_past_half_of_the_cache(rows: int, is_past: bool) -> None:
+    host = replace(TARGETS["avx2"], shared_bytes=32 << 20)
+    for forms in (lambda x: [softmax(x, 0)], lambda x: [ptir.TransposeOp(x, perm=(1, 0))]):
+        native = lower(prepared(function_of(program(f"f32[1024,{rows}]", forms)), host), host)
+        assert ("nontemporal" in native.text) == is_past
+
+
+ASKED: dict[str, tuple[str, Any, int]] = {
+    "far": ("f32[1000000]", lambda x: [ptir.ExpOp(x)], 4),
+    "near": ("f32[10000]", lambda x: [ptir.ExpOp(x)], 0),
+    "two": ("f32[1000000] f32[1000000]", lambda x, y: [ptir.AddOp(x, y)], 8),
+    "narrow": ("bf16[2000000]", lambda x: [ptir.ExpOp(x)], 2),
+    "the same row": ("f32[700,2048] f32[2048]", lambda x, y: [ptir.AddOp(x, spread(y, x))], 4),
+    "short rows": ("f32[4000,300] f32[300]", lambda x, y: [ptir.AddOp(x, spread(y, x))], 0),
+    "a sum": ("f32[1000000]", lambda x: [reduce(x, "sum")], 4),
+}
+"""Programs, and how many lines one iteration of AVX-512 asks for that are read 1 KiB later."""
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_lines_from_afar_are_asked_for_before_they_are_read(name: str) -> None:
+    types, forms, count = ASKED[name]
+    native = lower(prepared(function_of(program(types, forms)), TARGETS["avx512"]), TARGETS["avx512"])
+    assert len(re.findall(r"prefetch.*, i32 0, i32 3, i32 1\)", native.text)) == count
+
+
 CLAIMED: dict[str, tuple[str, Any, int]] = {
     "softmax": ("f32[40,1024]", softmax, 2),
     "wide softmax": ("f64[40,1024]", softmax, 2),
