@@ -288,7 +288,7 @@ MODES = ("clip", "wrap", "fill")
 """Modes of `x.at[k].get` for integers out of range, other than an error."""
 
 
-def bounded(x: Array, key: Key, mode: str, fill: Array | None) -> tuple[Array, Key]:
+def bounded(x: Array, key: Key, mode: Any, fill: Array | None) -> tuple[Array, Key]:
     """
     Return an array and a key in range for it, whose elements are what a mode of `MODES` selects; E7003 for another mode.
 
@@ -296,7 +296,7 @@ def bounded(x: Array, key: Key, mode: str, fill: Array | None) -> tuple[Array, K
     """
     from .rows.manipulation import concat
 
-    if mode not in MODES:
+    if not isinstance(mode, str) or mode not in MODES:
         raise fault("E7003", f"at: mode {mode!r}, expected one of {list(MODES)}", name=mode, known=list(MODES))
     entries = _expanded(key, x)
     made: list[Any] = []
@@ -353,13 +353,21 @@ def _axes_before(entries: list[Any], x: Array) -> int | None:
     return None if any(k is Ellipsis for k in entries) else sum(k is not None and not isinstance(k, bool) for k in entries)
 
 
+def _listed(k: Any, key: Key, x: Array) -> Any:
+    """A list in a key as an array; E6001 for an uneven one."""
+    try:
+        return np.asarray(k, dtype=None if len(k) else int64)
+    except ValueError as e:
+        raise index_error(key, x.shape, str(e)) from None
+
+
 def _converted(k: Any, key: Key, x: Array, axis: int | None) -> list[Any]:
     if k is None or k is Ellipsis or isinstance(k, bool | slice | Dim) or (isinstance(k, int | np.integer)):
         return [k]
     if isinstance(k, np.bool_):
         return [k.item()]
     if isinstance(k, list | range):
-        k = np.asarray(k, dtype=int64 if not k else None)
+        k = _listed(k, key, x)
     if not (isinstance(k, Array) or is_numpy(k)):
         raise index_error(key, x.shape, f"{type(k).__name__} is not an index; expected integers, slices, arrays, ... or None")
     array = array_of(k, "index")

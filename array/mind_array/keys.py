@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
-from mind_dialect.errors import MindError
+from mind_dialect.errors import MindError, brief
 
 from .array import Array
+from .dim import Dim
 from .faults import ArrayIndexError, fault
 from .kinds import is_slice, is_tuple
 
@@ -47,10 +49,16 @@ def concrete_key(key: Key) -> Any:
 
 
 def bound(value: Any) -> Any:
-    """A bound of a slice as a Python integer."""
+    """A bound of a slice as a Python integer; E6001 for what is none."""
+    if value is None or type(value) is int or isinstance(value, Dim):
+        return value
     if isinstance(value, Array):
-        return int(value.concrete("a bound of a slice", "sizes must be static; use ma.dynamic_slice(x, start, sizes)"))
-    return value
+        value = value.concrete("a bound of a slice", "sizes must be static; use ma.dynamic_slice(x, start, sizes)")
+    try:
+        return operator.index(value)
+    except TypeError:
+        message = f"bound {value!r} of a slice, of type {type(value).__name__}, expected an integer or None"
+        raise fault("E6001", message, kind=ArrayIndexError, indices=brief(value), shape=[]) from None
 
 
 def with_one_truth(key: tuple[Any, ...]) -> list[Any]:

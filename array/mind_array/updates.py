@@ -97,7 +97,7 @@ class Update:
         from the start, `fill` gives `fill_value`.
         """
         x, key = self._x, self._key
-        if mode == "fill":
+        if isinstance(mode, str) and mode == "fill":
             array = self._value(fill_value)
             if array.ndim:
                 message = f"at: fill_value of shape {list(array.shape)}, expected a number"

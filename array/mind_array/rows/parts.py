@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from mind_dialect import ptir
+from mind_dialect.errors import brief
 
 from ..array import Array
 from ..dtypes import bool_, float64, kind_of, ptir_dtype
 from ..emit import constant, emit
+from ..faults import fault
 from ..operands import cast, one, together
 from ..table import PIECEWISE, SMOOTH, row
 from . import elementwise as e
@@ -63,10 +65,17 @@ def _direction(x: Array) -> Array:
     return from_parts(*(select(is_zero, zero, e.divide(part, safe)) for part in parts))
 
 
+MOST_DECIMALS = 308
+"""Decimals of the greatest power of ten in 64 bits."""
+
+
 @row("round", "rint", "around", category="numeric")
 def round_(x: Any, /, decimals: int = 0) -> Array:
     """Return the nearest whole number, ties to even, or of `decimals` more digits; of complex numbers of each part."""
     array = one("round", "numeric", x)
+    if not -MOST_DECIMALS <= decimals <= MOST_DECIMALS:
+        message = f"round: decimals is {brief(decimals)}, expected {-MOST_DECIMALS} to {MOST_DECIMALS}"
+        raise fault("E1110", message, argument="decimals", value=brief(decimals))
     if kind_of(array.dtype) not in "fc":
         return array if decimals >= 0 else cast(round_(cast(array, float64), decimals), array.dtype)
     if decimals:

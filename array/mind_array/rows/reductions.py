@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from mind_dialect import ptir
@@ -204,7 +205,8 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
     parts = [array_of(p, "diff") for p in (prepend, array, append) if p is not None]
     if len(parts) > 1 and n:
         array = concat(parts, axis=place)
-    for _ in range(int(n)):
+    size = array.shape[place]
+    for _ in range(int(n) if isinstance(size, str) else min(int(n), size)):
         size = array.shape[place]
         end = -1 if isinstance(size, str) else max(size - 1, 0)
         before: tuple[Any, ...] = (slice(None),) * place
@@ -336,7 +338,7 @@ def ptp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
 
 
 @row("quantile", standard=False, category="float", derivative=PIECEWISE)
-def quantile(x: Any, q: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+def quantile(x: Any, q: float | Sequence[float], /, axis: int | None = None, *, keepdims: bool = False) -> Array:
     """
     Return the number below which a share `q` of the elements lies, between neighbours along a line; NaN if one is NaN.
 
