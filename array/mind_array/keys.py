@@ -5,8 +5,6 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-import numpy as np
-
 from mind_dialect.errors import MindError, brief
 
 from .array import Array
@@ -59,12 +57,3 @@ def bound(value: Any) -> Any:
     except TypeError:
         message = f"bound {value!r} of a slice, of type {type(value).__name__}, expected an integer or None"
         raise fault("E6001", message, kind=ArrayIndexError, indices=brief(value), shape=[]) from None
-
-
-def with_one_truth(key: tuple[Any, ...]) -> list[Any]:
-    """The entries of a key, in which all of True and False are one entry in the place of the first: they broadcast together."""
-    truths: list[Any] = [k for k in key if isinstance(k, bool | np.bool_)]
-    if len(truths) < 2:
-        return list(key)
-    first = next(i for i, k in enumerate(key) if isinstance(k, bool | np.bool_))
-    return [all(truths) if i == first else k for i, k in enumerate(key) if i == first or not isinstance(k, bool | np.bool_)]
