@@ -183,6 +183,18 @@ def running(kind: str, x: Any, axis: int = 0, dtype: Any = None) -> Array:
     return emit(ptir.CumulativeOp, array, kind=kind, axis=axis_of(axis, array.ndim, kind), exclusive=False, reverse=False)
 
 
+@row("cummax", standard=False, category="real", derivative=PIECEWISE)
+def cummax(a: Any, /, axis: int | None = None) -> Array:
+    """Return the greatest of all elements along `axis` up to each one, in row-major order for None; NaN from a NaN on."""
+    return running("max", *along(one("cummax", "real", a), axis, "cummax"))
+
+
+@row("cummin", standard=False, category="real", derivative=PIECEWISE)
+def cummin(a: Any, /, axis: int | None = None) -> Array:
+    """Return the least of all elements along `axis` up to each one, in row-major order for None; NaN from a NaN on."""
+    return running("min", *along(one("cummin", "real", a), axis, "cummin"))
+
+
 @row("cumulative_sum", category="numeric", derivative=SMOOTH)
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
     """Return the sums along `axis` of all elements up to each one; with `include_initial` after a 0."""
