@@ -95,7 +95,7 @@ class Plan:
     layout: list[str] = field(default_factory=list[str])
     """The kinds of the entries in their order: axis, new, drop, index, truth (True or False)."""
     truth: bool | None = None
-    """True if all of True and False in the key are True, None without any: with index arrays, they are one of extent 1 or 0 along no axis."""
+    """True if all of True and False in the key are True; together they are one index array of extent 1 or 0 along no axis."""
 
     @staticmethod
     def of(x: Array, key: Key) -> Plan:
