@@ -20,7 +20,7 @@ from mind_lowering.custom_calls import register_custom_call
 from .array import Array, wrap
 from .dtypes import DType, ptir_dtype
 from .emit import quietly
-from .faults import translated
+from .faults import ArrayLinAlgError, fault, translated
 from .kinds import is_tuple
 from .trace import ACTIVE
 
@@ -53,7 +53,11 @@ def call(target: str, operands: Sequence[Array], results: Sequence[tuple[DType, 
     trace = ACTIVE.get()
     if trace is None:
         arrays = [x.ndarray for x in operands]
-        found = quietly(lambda: _functions[target](np, *arrays, **attributes))
+        try:
+            found = quietly(lambda: _functions[target](np, *arrays, **attributes))
+        except np.linalg.LinAlgError as e:
+            message = f"custom call {target!r}: {e}"
+            raise fault("E6006", message, kind=ArrayLinAlgError, operands=[x.shape for x in operands]) from None
         made = [
             wrap(np.array(x, dtype, copy=True))
             for x, (dtype, _) in zip(found if is_tuple(found) else (found,), results, strict=True)

@@ -115,7 +115,7 @@ def as_dtype(given: Any) -> DType:
         if given is None:
             raise TypeError
         dtype: DType = np.dtype(given)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):
         names = [*STANDARD, *EXTRA]
         message = f"expected a dtype, found {given!r}; the dtypes are {names}"
         raise fault("E2005", message, dtype=str(given), supported=names) from None
@@ -203,7 +203,11 @@ def promote_scalar(dtype: DType, scalar: type) -> DType:
 
 
 def check_fits(value: Any, dtype: DType) -> None:
-    """Raise an `OverflowError`, E4005, for a Python integer beyond the range of an integer dtype."""
+    """Raise an `OverflowError`, E4005, for a Python integer beyond the range of an integer dtype, E2005 for a complex number."""
+    if type(value) is complex and kind_of(dtype) != "c":
+        raise fault(
+            "E2005", f"{value} in an array of {dtype}, expected a real number", dtype="complex128", supported=[str(dtype)]
+        )
     if type(value) is int and dtype.kind in "iu":
         limits = np.iinfo(dtype)
         if not int(limits.min) <= value <= int(limits.max):

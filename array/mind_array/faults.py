@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
+import numpy as np
+
 from mind_dialect.errors import MindError, error
 
 from .places import user_place
@@ -44,6 +46,10 @@ class ArrayNotImplementedError(MindError, NotImplementedError):
 
 class ArrayOverflowError(MindError, OverflowError):
     """A coded error about a Python number that a dtype cannot hold."""
+
+
+class ArrayLinAlgError(MindError, np.linalg.LinAlgError):
+    """A coded error about a matrix that a decomposition fails for; a `ValueError`, as NumPy's."""
 
 
 class ArrayZeroDivisionError(MindError, ZeroDivisionError):
@@ -102,7 +108,7 @@ def at_user(found: MindError, kind: type[MindError] | None, place: str | None) -
 
 _CLASSES = (
     *(ArrayTypeError, ArrayValueError, ArrayIndexError, ArrayTracingError, ArrayAttributeError, ArrayNotImplementedError),
-    *(ArrayOverflowError, ArrayZeroDivisionError),
+    *(ArrayOverflowError, ArrayZeroDivisionError, ArrayLinAlgError),
 )
 
 

@@ -28,7 +28,7 @@ from .dim_values import dim_value
 from .dtypes import int64, kind_of
 from .emit import constant, emit
 from .faults import fault
-from .keys import Key, bound, concrete_key, index_error, with_one_truth
+from .keys import Key, bound, concrete_key, index_error
 from .kinds import is_numpy, is_slice, is_tuple
 from .operands import array_of, broadcast, broadcast_shapes, cast
 from .trace import ACTIVE, TracedArray
@@ -93,7 +93,9 @@ class Plan:
     indices: list[Array] = field(default_factory=list[Array])
     """Index arrays, one per axis of `indexed`."""
     layout: list[str] = field(default_factory=list[str])
-    """The kinds of the entries in their order: axis, new, drop, index, zero (an axis of extent 0)."""
+    """The kinds of the entries in their order: axis, new, drop, index, truth (True or False)."""
+    truth: bool | None = None
+    """True if all of True and False in the key are True; together they are one index array of extent 1 or 0 along no axis."""
 
     @staticmethod
     def of(x: Array, key: Key) -> Plan:
@@ -105,8 +107,10 @@ class Plan:
         return plan
 
     def _add(self, k: Any, key: Key) -> None:
+        if isinstance(k, bool):
+            self.truth = k if self.truth is None else self.truth and k
         if k is None or isinstance(k, bool):
-            self.layout.append("new" if k is None or k else "zero")
+            self.layout.append("new" if k is None else "truth")
             return
         axis = len(self.starts)
         n = self.shape[axis]
@@ -192,7 +196,7 @@ class Plan:
         kept = [a for a in range(len(self.shape)) if a not in self.dropped]
         if not self.indexed:
             shape = self.final([x.shape[a] for a in kept])
-            return constant(0, x.dtype, shape) if "zero" in self.layout else reshaped(x, shape)
+            return constant(0, x.dtype, shape) if self.truth is False else reshaped(x, shape)
         x = reshaped(x, tuple([x.shape[a] for a in kept]))
         axes = [kept.index(a) for a in self.indexed]
         rest = [a for a in range(len(kept)) if a not in axes]
@@ -236,7 +240,7 @@ class Plan:
         from .rows import elementwise as e
         from .rows.parts import select
 
-        shape = broadcast_shapes(*(i.shape for i in self.indices))
+        shape = broadcast_shapes(*(i.shape for i in self.indices), *self._truth_shape())
         flat: Array | None = None
         for index, n in zip(self.indices, extents, strict=True):
             wide = broadcast(index if index.dtype.name in ("int32", "int64") else cast(index, int64), shape)
@@ -250,19 +254,23 @@ class Plan:
 
     def _place(self, *, only_axes: bool) -> int:
         """Before which of the other axes of the result those of the index arrays stand."""
-        advanced = [i for i, kind in enumerate(self.layout) if kind in ("index", "drop")]
+        advanced = [i for i, kind in enumerate(self.layout) if kind in ("index", "drop", "truth")]
         first = advanced[0] if advanced == list(range(advanced[0], advanced[-1] + 1)) else 0
-        counted = ("axis",) if only_axes else ("axis", "new", "zero")
+        counted = ("axis",) if only_axes else ("axis", "new")
         return sum(kind in counted for kind in self.layout[:first])
 
     def final(self, extents: list[Any], block: tuple[Any, ...] = ()) -> tuple[Any, ...]:
         """The shape of the result: that of sliced axes and new ones, with `block` where index arrays stand."""
         rest = iter(extents)
-        shape = [next(rest) if kind == "axis" else int(kind == "new") for kind in self.layout if kind in ("axis", "new", "zero")]
-        if self.indexed:
+        shape = [next(rest) if kind == "axis" else 1 for kind in self.layout if kind in ("axis", "new")]
+        if self.indexed or self.truth is not None:
             place = self._place(only_axes=False)
-            shape[place:place] = block
+            shape[place:place] = block if self.indexed else self._truth_shape()[0]
         return tuple(shape)
+
+    def _truth_shape(self) -> list[tuple[int, ...]]:
+        """The shape of the index array that True and False in the key stand for; none without them."""
+        return [] if self.truth is None else [(int(self.truth),)]
 
 
 def _extent(n: Any, dtype: Any, shape: tuple[Any, ...]) -> Array:
@@ -288,7 +296,7 @@ MODES = ("clip", "wrap", "fill")
 """Modes of `x.at[k].get` for integers out of range, other than an error."""
 
 
-def bounded(x: Array, key: Key, mode: str, fill: Array | None) -> tuple[Array, Key]:
+def bounded(x: Array, key: Key, mode: Any, fill: Array | None) -> tuple[Array, Key]:
     """
     Return an array and a key in range for it, whose elements are what a mode of `MODES` selects; E7003 for another mode.
 
@@ -296,7 +304,7 @@ def bounded(x: Array, key: Key, mode: str, fill: Array | None) -> tuple[Array, K
     """
     from .rows.manipulation import concat
 
-    if mode not in MODES:
+    if not isinstance(mode, str) or mode not in MODES:
         raise fault("E7003", f"at: mode {mode!r}, expected one of {list(MODES)}", name=mode, known=list(MODES))
     entries = _expanded(key, x)
     made: list[Any] = []
@@ -334,8 +342,9 @@ def _within(k: Array, extent: Any, mode: str) -> Array:
 def _expanded(key: Key, x: Array) -> list[Any]:
     """The entries of a key: `...` replaced by slices, masks by index arrays, lists by arrays, missing ones added."""
     entries: list[Any] = []
-    for k in with_one_truth(key) if is_tuple(key) else (key,):
-        entries += _converted(k, key, x, _axes_before(entries, x))
+    given = [_listed(k, key, x) if isinstance(k, list | range) else k for k in (key if is_tuple(key) else (key,))]
+    for i, k in enumerate(given):
+        entries += _converted(k, key, x, _first_axis(given, i, x))
     if sum(k is Ellipsis for k in entries) > 1:
         raise index_error(key, x.shape, "`...` is given twice")
     used = sum(k is not None and k is not Ellipsis and not isinstance(k, bool) for k in entries)
@@ -348,18 +357,33 @@ def _expanded(key: Key, x: Array) -> list[Any]:
     return entries
 
 
-def _axes_before(entries: list[Any], x: Array) -> int | None:
-    """Return how many axes the entries so far select along; None after `...`."""
-    return None if any(k is Ellipsis for k in entries) else sum(k is not None and not isinstance(k, bool) for k in entries)
+def _first_axis(given: list[Any], i: int, x: Array) -> int:
+    """Return the first axis that an entry selects along, counted from the end after `...`."""
+    if any(k is Ellipsis for k in given[:i]):
+        return max(x.ndim - sum(map(_axes_of_entry, given[i:])), 0)
+    return sum(map(_axes_of_entry, given[:i]))
 
 
-def _converted(k: Any, key: Key, x: Array, axis: int | None) -> list[Any]:
+def _axes_of_entry(k: Any) -> int:
+    """Return along how many axes an entry of a key selects: a mask along each of its own."""
+    if k is None or k is Ellipsis or isinstance(k, bool):
+        return 0
+    return k.ndim if (isinstance(k, Array) or is_numpy(k)) and k.dtype == np.bool_ else 1
+
+
+def _listed(k: Any, key: Key, x: Array) -> Any:
+    """A list in a key as an array; E6001 for an uneven one."""
+    try:
+        return np.asarray(k, dtype=None if len(k) else int64)
+    except ValueError as e:
+        raise index_error(key, x.shape, str(e)) from None
+
+
+def _converted(k: Any, key: Key, x: Array, axis: int) -> list[Any]:
     if k is None or k is Ellipsis or isinstance(k, bool | slice | Dim) or (isinstance(k, int | np.integer)):
         return [k]
     if isinstance(k, np.bool_):
         return [k.item()]
-    if isinstance(k, list | range):
-        k = np.asarray(k, dtype=int64 if not k else None)
     if not (isinstance(k, Array) or is_numpy(k)):
         raise index_error(key, x.shape, f"{type(k).__name__} is not an index; expected integers, slices, arrays, ... or None")
     array = array_of(k, "index")
@@ -373,7 +397,8 @@ def _converted(k: Any, key: Key, x: Array, axis: int | None) -> list[Any]:
         raise fault("E1108", f"{message} x.at[mask].set(value) to change the selected elements", function="__getitem__")
     if array.ndim == 0:
         return [bool(array.ndarray)]
-    if axis is not None and any(m != n for m, n in zip(array.shape, x.shape[axis:], strict=False)):
+    nothing = array.shape == (0,)  # it selects nothing along an axis of any extent, as in NumPy
+    if not nothing and any(m != n for m, n in zip(array.shape, x.shape[axis:], strict=False)):
         message = f"a mask of shape {list(array.shape)} from axis {axis} on, expected the extents of the array there"
         raise index_error(key, x.shape, message)
     return [wrap(i) for i in array.ndarray.nonzero()]

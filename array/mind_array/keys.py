@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
-import numpy as np
-
-from mind_dialect.errors import MindError
+from mind_dialect.errors import MindError, brief
 
 from .array import Array
+from .dim import Dim
 from .faults import ArrayIndexError, fault
 from .kinds import is_slice, is_tuple
 
@@ -47,16 +47,13 @@ def concrete_key(key: Key) -> Any:
 
 
 def bound(value: Any) -> Any:
-    """A bound of a slice as a Python integer."""
+    """A bound of a slice as a Python integer; E6001 for what is none."""
+    if value is None or type(value) is int or isinstance(value, Dim):
+        return value
     if isinstance(value, Array):
-        return int(value.concrete("a bound of a slice", "sizes must be static; use ma.dynamic_slice(x, start, sizes)"))
-    return value
-
-
-def with_one_truth(key: tuple[Any, ...]) -> list[Any]:
-    """The entries of a key, in which all of True and False are one entry in the place of the first: they broadcast together."""
-    truths: list[Any] = [k for k in key if isinstance(k, bool | np.bool_)]
-    if len(truths) < 2:
-        return list(key)
-    first = next(i for i, k in enumerate(key) if isinstance(k, bool | np.bool_))
-    return [all(truths) if i == first else k for i, k in enumerate(key) if i == first or not isinstance(k, bool | np.bool_)]
+        value = value.concrete("a bound of a slice", "sizes must be static; use ma.dynamic_slice(x, start, sizes)")
+    try:
+        return operator.index(value)
+    except TypeError:
+        message = f"bound {value!r} of a slice, of type {type(value).__name__}, expected an integer or None"
+        raise fault("E6001", message, kind=ArrayIndexError, indices=brief(value), shape=[]) from None

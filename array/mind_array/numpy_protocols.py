@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import checked
 from .array import Array
 from .dtypes import as_dtype, complex128, float64, int64, kind_of
 from .faults import fault, similar
@@ -61,7 +62,7 @@ def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kwargs: An
         table = _REDUCTIONS if method == "reduce" else _ACCUMULATIONS
         if name not in table:
             raise _unsupported(f"np.{name}.{method}", [f"np.{n}.{method}" for n in table])
-        return table[name](inputs[0], **{"axis": 0, **options})
+        return _called(f"{name}.{method}", table[name], inputs[:1], {"axis": 0, **options})
     found = BY_NUMPY.get(name)
     if method == "outer" and found is not None and found.arrays == 2:
         first, second = (array_of(x, f"np.{name}.outer") for x in inputs)
@@ -268,14 +269,14 @@ def _stated(function: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _called(name: str, function: Any, positional: Sequence[Any], named: Mapping[str, Any]) -> Any:
     """Return what a function of ours gives; E1110 for an argument of NumPy's that it does not have."""
-    signature = inspect.signature(function)
+    signature = _signature(function) or inspect.signature(function)
     try:
         signature.bind(*positional, **named)
     except TypeError as err:
         known = ", ".join(signature.parameters)
         message = f"np.{name} of these arrays: {err}; the arguments are {known}"
         raise fault("E1110", message, argument=str(err), value="") from None
-    return function(*positional, **named)
+    return checked(function, f"np.{name}")(*positional, **named)
 
 
 def _bound(theirs: Any, ours: Any, args: Sequence[Any], options: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -300,7 +301,7 @@ def attach() -> None:
     """Give `Array` the protocols, and methods of NumPy's arrays that are functions of these."""
     members: dict[str, Any] = {
         **{"__array_ufunc__": array_ufunc, "__array_function__": array_function},
-        **{"diagonal": diagonal, "trace": _trace},
+        **{"diagonal": checked(diagonal, "diagonal"), "trace": checked(_trace, "trace")},
     }
     for name, member in members.items():
         setattr(Array, name, member)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import checked
 from .array import Array, check_device, wrap
 from .dim import Dim
 from .dtypes import kind_of
@@ -206,7 +207,7 @@ def _item(self: Array, *index: Any) -> Any:
     array = self.concrete("item()", "return the array, and call item on the result")
     if index:
         given = index[0] if len(index) == 1 and is_sequence(index[0]) else index
-        return concrete_item(self if len(given) > 1 else manipulation.ravel(self), tuple(given)).ndarray.item()
+        array = concrete_item(self if len(given) > 1 else manipulation.ravel(self), tuple(given)).ndarray
     if array.size != 1:
         raise fault("E1110", f"item() of shape {list(array.shape)}, expected one element", argument="x", value=str(array.shape))
     return array.item()
@@ -246,7 +247,9 @@ def _tolist(self: Array) -> Any:
     return self.concrete("tolist()", "return the array, and call tolist on the result").tolist()
 
 
-def _reduction(function: Any) -> Any:
+def _reduction(reduce: Any) -> Any:
+    function = checked(reduce)
+
     def method(self: Array, axis: Any = None, *, keepdims: bool = False, **options: Any) -> Array:
         return function(self, axis=axis, keepdims=keepdims, **options)
 
@@ -307,12 +310,17 @@ _METHODS: dict[str, Any] = {
     "to_device": _to_device,
     "tolist": _tolist,
     "transpose": _transpose,
-    **{n: _reduction(getattr(reductions, f"{n}_")) for n in ("sum", "max", "min", "all", "any")},
-    **{n: _reduction(getattr(reductions, n)) for n in ("prod", "mean", "var", "std", "argmax", "argmin")},
     "sort": lambda self, axis=-1: reductions.sort(self, axis=axis),
     "argsort": lambda self, axis=-1: reductions.argsort(self, axis=axis),
     "searchsorted": lambda self, v, side="left", sorter=None: reductions.searchsorted(self, _plain(v), side=side, sorter=sorter),
 }
+
+
+_REDUCTIONS: dict[str, Any] = {
+    **{n: _reduction(getattr(reductions, f"{n}_")) for n in ("sum", "max", "min", "all", "any")},
+    **{n: _reduction(getattr(reductions, n)) for n in ("prod", "mean", "var", "std", "argmax", "argmin")},
+}
+"""Methods whose function checks the arguments."""
 
 
 def _plain(x: Any) -> Any:
@@ -375,7 +383,8 @@ def attach() -> None:
         "at": property(At, doc="Updates of elements that return a new array: `x.at[k].set(v)`."),
         "real": property(lambda self: parts.real(self), doc="The real part."),
         "imag": property(lambda self: parts.imag(self), doc="The imaginary part."),
-        **_METHODS,
+        **{name: checked(method, name) for name, method in _METHODS.items()},
+        **_REDUCTIONS,
     }
     for name, member in members.items():
         setattr(Array, name, member)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from .arguments import checked
+
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
 
@@ -87,14 +89,18 @@ def row(
     call: str = "",
     method: bool = False,
 ) -> Callable[[F], F]:
-    """Make the decorated function a row, named as the function without the underscore at its end."""
+    """
+    Make the decorated function a row, named as the function without the underscore at its end.
+
+    The row's function checks its arguments; the decorated one, which other rows call, stays as it is.
+    """
 
     def decorate(function: F) -> F:
         name = function.__name__ if function.__name__.startswith("__") else function.__name__.removesuffix("_")
         function.__name__ = function.__qualname__ = name
         function.__module__ = "mind_array" + (f".{module}" if module else "")
-        made = Row(name, function, module, standard, numpy, category, arrays, derivative, domain, host, call, method=method)
-        register(made)
+        entry = checked(function)
+        register(Row(name, entry, module, standard, numpy, category, arrays, derivative, domain, host, call, method=method))
         return function
 
     return decorate

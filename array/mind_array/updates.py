@@ -97,7 +97,7 @@ class Update:
         from the start, `fill` gives `fill_value`.
         """
         x, key = self._x, self._key
-        if mode == "fill":
+        if isinstance(mode, str) and mode == "fill":
             array = self._value(fill_value)
             if array.ndim:
                 message = f"at: fill_value of shape {list(array.shape)}, expected a number"
@@ -155,6 +155,8 @@ class Update:
         from .rows.mathematics import where
 
         mask = array_of(self._key, "at")
+        if mask.shape == (0,) and self._x.ndim:  # selects nothing of any array
+            return self._x
         if mask.shape != self._x.shape[: mask.ndim]:
             raise index_error(self._key, self._x.shape, f"a mask of shape {list(mask.shape)}")
         from .rows.manipulation import reshaped
@@ -184,7 +186,7 @@ class Update:
         x, sizes = self._x, tuple(plan.sizes)
         kept = [n for a, n in enumerate(sizes) if a not in plan.dropped]
         wide = broadcast(new, plan.final(kept))
-        if "zero" in plan.layout:
+        if plan.truth is False:
             return x
         update = reshaped(wide, sizes)
         if kind != "replace":

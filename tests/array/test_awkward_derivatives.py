@@ -84,3 +84,17 @@ def test_exponentials_of_numbers_with_infinite_parts() -> None:
     np.testing.assert_array_equal(ma.exp2(ma.asarray(z)), np.exp2(z))
     expected = [complex(np.inf, 0.0), complex(np.inf, -0.0), complex(-1, 0.0), complex(-1, -0.0)]
     np.testing.assert_array_equal(ma.expm1(ma.asarray(z)), expected)
+
+
+def test_the_next_number_moves_with_the_first_operand():
+    """As in PyTorch; bits are unchanged, also of zeros, infinities, NaN and the least numbers."""
+    special = np.array([0.0, -0.0, 1.0, -1.5, 5e-324, -5e-324, np.inf, -np.inf, np.nan, np.finfo(np.float64).max])
+    x, y = (a.ravel() for a in np.meshgrid(special, special))
+    with np.errstate(all="ignore"):
+        expected = np.nextafter(x, y)
+    for f in (ma.nextafter, ma.jit(ma.nextafter), lambda x, y: ma.jvp(ma.nextafter, (x, y), (ma.ones_like(x), y))[0]):
+        found = np.asarray(f(ma.asarray(x), ma.asarray(y)))
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+    gradients = ma.grad(lambda x, y: ma.sum(ma.nextafter(x, y) * 3.0), (0, 1))(np.array([1.0, -2.5]), np.array([2.0, 0.0]))
+    np.testing.assert_array_equal([np.asarray(g) for g in gradients], [[3.0, 3.0], [0.0, 0.0]])

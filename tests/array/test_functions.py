@@ -383,3 +383,16 @@ def test_saved_programs_may_call_hyperbolic_functions() -> None:
         np.testing.assert_array_equal(ma.jit(saved)(z), getattr(np, name)(z))
         ours = ma.jvp(getattr(ma, name), (ma.asarray(z),), (ma.ones(z.shape, ma.complex128),))
         np.testing.assert_allclose(ma.jvp(saved, (ma.asarray(z),), (ma.ones(z.shape, ma.complex128),))[1], ours[1])
+
+
+@pytest.mark.parametrize(("name", "ufunc"), [("cummax", np.maximum), ("cummin", np.minimum)])
+def test_running_extremes_are_those_that_numpy_accumulates(name: str, ufunc: np.ufunc):
+    function = getattr(ma, name)
+    x = np.array([[0.5, -1.0, np.nan, 3.0], [2.0, 2.0, -0.0, -np.inf], [1.0, 7.0, 0.0, np.inf]])
+    for given in (x, x.astype(np.float16), np.arange(12, dtype=np.int8).reshape(3, 4)[::-1], x[:, :0]):
+        for axis in (None, 0, 1, -1):
+            expected = ufunc.accumulate(given.ravel() if axis is None else given, axis=0 if axis is None else axis)
+            for found in (function(given, axis), ma.jit(lambda y, axis=axis: function(y, axis=axis))(given)):
+                np.testing.assert_array_equal(np.asarray(found), expected, strict=True)
+    with pytest.raises(MindError, match="E3004"):
+        function(x, 2)

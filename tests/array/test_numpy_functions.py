@@ -217,7 +217,7 @@ ROWS = [
     r
     for r in TABLE.values()
     if inspect.getmodule(inspect.unwrap(r.function)) in MODULES
-    or r.function.__code__.co_filename in {m.__file__ for m in MODULES}
+    or inspect.unwrap(r.function).__code__.co_filename in {m.__file__ for m in MODULES}
 ]
 
 

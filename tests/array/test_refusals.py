@@ -200,13 +200,13 @@ def test_a_failed_trace_leaves_nothing_behind():
 
 WINDOWS = {
     "a word": ("padding is 'full', expected 'same', 'valid'", lambda x: ma.nn.conv(x, x[:, :2, :2, :], padding="full")),
-    "a fraction": ("padding is 0.5, expected an integer", lambda x: ma.nn.conv(x, x[:, :2, :2, :], padding=0.5)),
+    "a fraction": ("padding is 0.5, of type float, expected an integer", lambda x: ma.nn.conv(x, x[:, :2, :2, :], padding=0.5)),
     "three axes": (
         "stride is \\(1, 1, 1\\), expected an integer or 2",
         lambda x: ma.nn.max_pool(x, 2, stride=(1, 1, 1)),
     ),
     "a stride": ("stride is 'two', expected an integer", lambda x: ma.nn.max_pool(x, 2, stride="two")),
-    "groups": ("groups is None, expected an integer", lambda x: ma.nn.conv(x, x[:, :2, :2, :], groups=None)),
+    "groups": ("groups is None, of type NoneType, expected an integer", lambda x: ma.nn.conv(x, x[:, :2, :2, :], groups=None)),
     "a window": ("avg_pool: window is True, expected an integer", lambda x: ma.nn.avg_pool(x, True)),
 }
 

@@ -58,6 +58,10 @@ def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Array:
         left, right = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
     else:
         given: list[tuple[Any, ...]] = [tuple(s) if is_sequence(s) else (s,) for s in axes]
+        if len(given) != 2:
+            raise fault(
+                "E1110", f"tensordot: axes is {axes}, expected a number or two sequences", argument="axes", value=str(axes)
+            )
         left = tuple(axis_of(i, a.ndim, "tensordot") for i in given[0])
         right = tuple(axis_of(i, b.ndim, "tensordot") for i in given[1])
     return dot_general(a, b, (left, right))

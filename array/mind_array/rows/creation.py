@@ -157,7 +157,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """Return `fill_value` in every element."""
     check_device(device)
-    if type(fill_value) not in DEFAULTS:
+    if type(fill_value) not in DEFAULTS or (type(fill_value) is float and dtype is not None):  # casts as arrays are
         value = array_of(fill_value, "full", "fill_value")
         return broadcast(cast_to(value, dtype_or(dtype, value.dtype)), shape_of(shape, "full"))
     wanted = dtype_or(dtype, DEFAULTS[type(fill_value)])

@@ -9,6 +9,7 @@ from typing import Any
 from mind_dialect import ptir
 
 from ..array import Array
+from ..checks import whole
 from ..dtypes import check_category, complex_of, float64, real_of
 from ..emit import emit
 from ..faults import fault
@@ -102,7 +103,7 @@ fft, ifft, rfft, irfft, hfft, ihfft = (_along_one(name) for name in ("fft", "iff
 def _along_several(name: str) -> Function:
     kind, category = name.removesuffix("n"), "float" if name == "rfftn" else "floating"
 
-    def function(x: Any, /, s: Any = None, axes: Any = None, norm: str = "backward") -> Array:
+    def function(x: Any, /, s: Sequence[int] | None = None, axes: Any = None, norm: str = "backward") -> Array:
         array = _operand(x, name, norm, category=category)
         if axes is None and s is not None:
             axes = tuple(range(-len(s), 0))
@@ -124,7 +125,7 @@ fftn, ifftn, rfftn, irfftn = (_along_several(name) for name in ("fftn", "ifftn",
 def _along_two(name: str, general: Function) -> Function:
     category = "float" if name == "rfft2" else "floating"
 
-    def function(x: Any, /, s: Any = None, axes: Any = (-2, -1), norm: str = "backward") -> Array:
+    def function(x: Any, /, s: Sequence[int] | None = None, axes: Any = (-2, -1), norm: str = "backward") -> Array:
         return general(x, s=s, axes=axes, norm=norm)
 
     function.__name__, function.__doc__ = name, f"{_DOCS[name.replace('2', 'n')]} By default they are the last two."
@@ -141,6 +142,7 @@ def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None)
     """Return the frequencies of a transform of `n` samples at distances `d`: 0 and up, then the negative ones."""
     check_device(device)
     wanted = float_dtype(dtype, "fftfreq")
+    n = whole(n, "fftfreq", "n", 1)
     half = (n - 1) // 2 + 1
     places = concat([iota((half,), 0, float64), e.add(iota((n // 2,), 0, float64), float(-(n // 2)))], axis=0)
     return cast(e.divide(places, float(n * d)), wanted)
@@ -150,6 +152,7 @@ def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None)
 def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """Return the frequencies of a transform of `n` real samples at distances `d`."""
     check_device(device)
+    n = whole(n, "rfftfreq", "n", 1)
     return cast(e.divide(iota((n // 2 + 1,), 0, float64), float(n * d)), float_dtype(dtype, "rfftfreq"))
 
 

@@ -143,6 +143,6 @@ def diagonal_of(x: Array, offset: int) -> Array:
     flat = reshaped(x, (*batch, m * n))
     places = e.add(
         e.multiply(iota((count,), 0, int64), constant(n + 1, int64, (count,))),
-        constant(row_start * n + column_start, int64, (count,)),
+        constant(row_start * n + column_start if count else 0, int64, (count,)),
     )
     return moveaxis(emit(ptir.TakeOp, moveaxis(flat, -1, 0), places), 0, -1)

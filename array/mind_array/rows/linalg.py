@@ -293,6 +293,8 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     calls_category("vector_norm", array.dtype)
     axes = axes_of(axis, array.ndim, "vector_norm")
     magnitude = abs_(array)
+    if isinstance(ord, str):
+        raise fault("E1110", f"vector_norm: ord is {ord!r}, expected a number", argument="ord", value=ord)
     if ord in (math.inf, -math.inf):
         return (max_ if ord > 0 else min_)(magnitude, axis=axes, keepdims=keepdims)
     if ord == 0:

@@ -13,9 +13,10 @@ from mind_dialect import ptir
 from mind_dialect.ptir.types import SI64
 
 from ..array import Array, wrap
+from ..checks import whole
 from ..dim_values import dim_value
 from ..dtypes import int64, kind_of
-from ..emit import constant, emit
+from ..emit import check_memory, constant, emit
 from ..faults import fault
 from ..kinds import is_numpy, is_sequence
 from ..operands import (
@@ -53,7 +54,7 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Array:
     """Return the same elements in row-major order under another shape, in which one extent may be -1."""
     array = array_of(x, "reshape")
     given = tuple(shape) if is_sequence(shape) else (shape,)
-    extents: tuple[Any, ...] = tuple([n if isinstance(n, str) else n.__index__() for n in given])
+    extents: tuple[Any, ...] = tuple([n if isinstance(n, str) else whole(n, "reshape", "shape") for n in given])
     holes = [i for i, n in enumerate(extents) if not isinstance(n, str) and n == -1]
     if len(holes) == 1 and not is_dynamic(extents) and not is_dynamic(array.shape):
         rest: int = prod(n for i, n in enumerate(extents) if i not in holes)
@@ -95,12 +96,13 @@ def squeeze(x: Any, /, axis: Any = None) -> Array:
 
 
 @row("transpose", "permute_dims", derivative=SMOOTH)
-def permute_dims(x: Any, /, axes: Any = None) -> Array:
+def permute_dims(x: Any, /, axes: Sequence[int] | None = None) -> Array:
     """Return `x` with axis `i` of the result being axis `axes[i]`; without `axes`, all in reverse order."""
     array = array_of(x, "permute_dims")
     if axes is None:
         return transposed(array, tuple(reversed(range(array.ndim))))
-    perm = axes_of(tuple(axes), array.ndim, "permute_dims")
+    axes = (axes,) if isinstance(axes, int) else tuple(axes)
+    perm = axes_of(axes, array.ndim, "permute_dims")
     if len(perm) != array.ndim:
         message = f"permute_dims: axes {tuple(axes)} of an array of rank {array.ndim}, expected each axis once"
         raise fault("E3008", message, permutation=tuple(axes), rank=array.ndim, violation=f"it has {len(perm)} entries")
@@ -271,7 +273,8 @@ def split(x: Any, indices_or_sections: Any, /, axis: int = 0) -> list[Array]:
             raise fault("E1110", message, argument="indices_or_sections", value=count)
         bounds = [n // count * i for i in range(count + 1)]
     else:
-        bounds = [0, *(slice(None, int(i)).indices(n)[1] for i in indices_or_sections), n]
+        ends = [whole(i, "split", "indices_or_sections") for i in indices_or_sections]
+        bounds = [0, *(slice(None, end).indices(n)[1] for end in ends), n]
     before: tuple[Any, ...] = (slice(None),) * place
     return [array[(*before, slice(a, max(a, b)))] for a, b in itertools.pairwise(bounds)]
 
@@ -281,6 +284,8 @@ def array_split(x: Any, sections: int, /, axis: int = 0) -> list[Array]:
     """Return `x` cut along `axis` into parts whose extents differ by at most 1."""
     array = array_of(x, "array_split")
     n = static_size(array.shape[axis_of(axis, array.ndim, "array_split")], "array_split")
+    whole(sections, "array_split", "sections", 1)
+    check_memory((int(sections),), int64)
     each, more = divmod(n, int(sections))
     ends = [each * (i + 1) + min(i + 1, more) for i in range(int(sections) - 1)]
     return split(array, ends, axis=axis)
@@ -348,6 +353,8 @@ def pad(x: Any, pad_width: Any, /, mode: str = "constant", *, constant_values: A
     low, high = (tuple([int(pair[i]) for pair in widths]) for i in (0, 1))
     if np.ndim(constant_values):
         raise _bad_pad("constant_values", constant_values, "one number")
+    if kind_of(array.dtype) != "c" and isinstance(constant_values, complex):
+        raise _bad_pad("constant_values", constant_values, "a real number")
     value = complex(constant_values) if kind_of(array.dtype) == "c" else array.dtype.type(constant_values).item()
     return emit(ptir.PadOp, array, low=low, high=high, interior=(0,) * array.ndim, pad_value=value)
 

@@ -12,7 +12,7 @@ from mind_dialect import ptir
 
 from ..array import Array
 from ..dtypes import as_dtype, bool_, float32, int64, ptir_dtype
-from ..emit import constant, emit
+from ..emit import check_memory, constant, emit
 from ..faults import fault
 from ..kinds import is_sequence
 from ..operands import array_of, axes_of, axis_of, broadcast, cast, one, promoted
@@ -138,7 +138,7 @@ def _mean(x: Array, axes: tuple[int, ...]) -> Array:
     """The mean over axes, which stay with extent 1: the sum times the share of one element."""
     total = reduced("sum", x, axes, True)
     count = count_of(x, axes, x.dtype)
-    return e.multiply(total, 1.0 / count) if isinstance(count, int) else e.divide(total, count)
+    return e.multiply(total, 1.0 / count) if isinstance(count, int) and count else e.divide(total, count)
 
 
 @row(module="nn", standard=False, category="float", derivative=SMOOTH)
@@ -314,6 +314,7 @@ def conv(
 def _pooled(name: str, kind: str, x: Array, window: Any, stride: Any, padding: Any) -> Array:
     n = max(x.ndim - 2, 0)
     sizes = _numbers(name, "window", window, n)
+    check_memory(sizes, x.dtype)
     steps = sizes if stride is None else _numbers(name, "stride", stride, n)
     ones = (1,) * x.ndim
     return emit(

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import checked
 from ..array import Array
-from ..dtypes import as_dtype, int64
+from ..dtypes import as_dtype, float64, int64
+from ..emit import check_memory
 from ..faults import fault
 from ..kinds import is_sequence
 from ..operands import array_of, axis_of, cast, floats_of, static_size
@@ -34,7 +36,7 @@ def indices(dimensions: Sequence[int], /, dtype: Any = None) -> Array:
 
 
 @row("unravel_index", standard=False)
-def unravel_index(indices: Any, /, shape: Sequence[int]) -> tuple[Array, ...]:
+def unravel_index(indices: Any, /, shape: int | Sequence[int]) -> tuple[Array, ...]:
     """
     Return the index along each axis of elements, given their numbers in row-major order; E6001 for one outside.
 
@@ -75,13 +77,13 @@ def ravel_multi_index(multi_index: Any, /, dims: Sequence[int], mode: str = "rai
 
 def ix_(*args: Any) -> tuple[Array, ...]:
     """Return vectors of indices, each along an axis of its own, so that a key of them selects every combination."""
-    given = [asarray(x) if is_sequence(x) else array_of(x, "ix_") for x in args]
+    given = [asarray(x, None if len(x) else int64) if is_sequence(x) else array_of(x, "ix_") for x in args]
     if any(x.ndim != 1 for x in given):
         raise fault("E3002", f"ix_: ranks {[x.ndim for x in given]}, expected vectors", expected=1, actual=0)
     return tuple(reshape(x, (*(1,) * i, -1, *(1,) * (len(given) - 1 - i))) for i, x in enumerate(given))
 
 
-register(Row("ix_", ix_, standard=False, numpy=("ix_",), arrays=-1))
+register(Row("ix_", checked(ix_), standard=False, numpy=("ix_",), arrays=-1))
 
 
 def _check_inside(function: str, place: Array, n: int) -> None:
@@ -163,7 +165,13 @@ def _like(value: Any, array: Array) -> Array:
 
 @row("histogram2d", standard=False, category="real", arrays=2)
 def histogram2d(
-    x: Any, y: Any, /, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
+    x: Any,
+    y: Any,
+    /,
+    bins: Any = 10,
+    range: Sequence[tuple[float, float] | None] | None = None,
+    density: bool = False,
+    weights: Any = None,
 ) -> tuple[Array, Array, Array]:
     """Return how many points each cell of a grid holds, or their weights, and the edges along both axes."""
     both = bins if is_sequence(bins) and len(bins) == 2 else (bins, bins)
@@ -186,7 +194,9 @@ def histogram2d(
 
 def _window(name: str, function: Callable[[int], Any]) -> Callable[[int], Array]:
     def window(M: int, /) -> Array:
-        return asarray(np.asarray(function(static_size(M, name))))
+        length = static_size(M, name)
+        check_memory((length,), float64)
+        return asarray(np.asarray(function(length)))
 
     window.__name__, window.__doc__ = name, f"Return NumPy's window `{name}` of a length."
     return row(name, standard=False, arrays=0)(window)

@@ -100,7 +100,7 @@ def _wide(x: Any) -> Any:
 
 
 @row("nan_to_num", standard=False, category="all", derivative=PIECEWISE)
-def nan_to_num(x: Any, /, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
+def nan_to_num(x: Any, /, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Array:
     """Return `x` with NaN and infinities replaced, by default by 0 and the greatest and least finite numbers."""
     array = array_of(x, "nan_to_num")
     if is_complex(array):

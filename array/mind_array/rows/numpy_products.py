@@ -6,7 +6,9 @@ import math
 from typing import Any
 
 from ..array import Array
-from ..dtypes import accumulated, int64, kind_of
+from ..checks import whole
+from ..dtypes import accumulated, float64, int64, kind_of
+from ..emit import check_memory
 from ..faults import fault
 from ..operands import array_of, cast, floats_of, promoted, static_size
 from ..table import SMOOTH, row
@@ -75,7 +77,7 @@ def kron(a: Any, b: Any, /) -> Array:
 @row("polyval", standard=False, category="numeric", arrays=2, derivative=SMOOTH)
 def polyval(p: Any, x: Any, /) -> Array:
     """Return the values of the polynomial of the coefficients `p` at `x`, by Horner's rule."""
-    (coefficients, points), dtype = promoted("polyval", "numeric", array_of(p, "polyval", "p"), array_of(x, "polyval"))
+    (coefficients, points), dtype = promoted("polyval", "numeric", _vector(p, "polyval"), array_of(x, "polyval"))
     found = zeros(points.shape, dtype)
     for i in range(static_size(coefficients.shape[0], "polyval")):
         found = found * points + coefficients[i]
@@ -106,7 +108,7 @@ def polymul(a1: Any, a2: Any, /) -> Array:
 def polyder(p: Any, /, m: int = 1) -> Array:
     """Return the coefficients of the `m`-th derivative of a polynomial, in 64 bits for integers."""
     found = _vector(p, "polyder")
-    for _ in range(_order(m, "polyder")):
+    for _ in range(min(_order(m, "polyder"), static_size(found.shape[0], "polyder"))):
         n = static_size(found.shape[0], "polyder")
         found = cast(found, accumulated(found.dtype))
         powers = flip(iota((max(n - 1, 0),), 0, found.dtype)) + 1
@@ -118,6 +120,7 @@ def polyder(p: Any, /, m: int = 1) -> Array:
 def polyint(p: Any, /, m: int = 1) -> Array:
     """Return the coefficients of the `m`-th antiderivative of a polynomial, whose constants are 0."""
     found = floats_of(_vector(p, "polyint"), "polyint")
+    check_memory((_order(m, "polyint"),), float64)
     for _ in range(_order(m, "polyint")):
         powers = flip(iota((static_size(found.shape[0], "polyint"),), 0, found.dtype)) + 1
         found = concat([found / powers, zeros((1,), found.dtype)])
@@ -143,6 +146,7 @@ def vander(x: Any, /, N: int | None = None, increasing: bool = False) -> Array:
     points = _vector(x, "vander")
     points = cast(points, accumulated(points.dtype))
     count = static_size(points.shape[0], "vander") if N is None else N
+    check_memory((*points.shape, whole(count, "vander", "N", 0)), points.dtype)
     columns = [ones(points.shape, points.dtype)]
     for _ in range(count - 1):
         columns.append(columns[-1] * points)

@@ -135,7 +135,7 @@ def append(arr: Any, values: Any, /, axis: int | None = None) -> Array:
 
 
 @row("delete", standard=False, derivative=SMOOTH)
-def delete(arr: Any, obj: Any, /, axis: int | None = None) -> Array:
+def delete(arr: Any, obj: int | slice | Sequence[int], /, axis: int | None = None) -> Array:
     """Return `arr` without the elements at `obj` along `axis`: a number, a slice or a sequence, not traced."""
     array, place = along(arr, axis, "delete")
     kept = _placed("delete", lambda places: np.delete(places, _static(obj, "delete")), array.shape[place])
@@ -143,7 +143,7 @@ def delete(arr: Any, obj: Any, /, axis: int | None = None) -> Array:
 
 
 @row("insert", standard=False, arrays=2, derivative=SMOOTH)
-def insert(arr: Any, obj: Any, values: Any, /, axis: int | None = None) -> Array:
+def insert(arr: Any, obj: int | slice | Sequence[int], values: Any, /, axis: int | None = None) -> Array:
     """Return `arr` with `values` before the elements at `obj` along `axis`: a number, a slice or a sequence, not traced."""
     array, place = along(arr, axis, "insert")
     where_, sliced = _static(obj, "insert"), isinstance(obj, slice)
@@ -154,7 +154,7 @@ def insert(arr: Any, obj: Any, values: Any, /, axis: int | None = None) -> Array
         given = given if given.ndim == 1 else moveaxis(given, 0, place)
         count = static_size(given.shape[place], "insert")
     else:
-        count = np.arange(n + 1)[where_].size
+        count = len(_placed("insert", lambda places: places[where_], n + 1))
     extents = (*array.shape[:place], count, *array.shape[place + 1 :])
     given = broadcast_to(given, extents)
     added = np.arange(n, n + count)
@@ -166,7 +166,7 @@ def _static(obj: Any, function: str) -> Any:
     """Indices that are known while a function is traced."""
     if isinstance(obj, Array):
         return obj.concrete(function, "pass indices that are no arrays")
-    return np.asarray(obj) if is_sequence(obj) else obj
+    return np.asarray(obj, None if len(obj) else np.int64) if is_sequence(obj) else obj
 
 
 def _placed(function: str, change: Callable[[Any], Any], n: Any) -> Array:
@@ -218,6 +218,8 @@ def rot90(m: Any, /, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
 
 def _two_axes(function: str, axes: Sequence[int], rank: int) -> tuple[int, int]:
     """Two different axes; E1110 else."""
+    if len(axes) != 2:
+        raise fault("E1110", f"{function}: axes {tuple(axes)}, expected two", argument="axes", value=str(axes))
     first, second = (axis_of(axis, rank, function) for axis in axes)
     if first == second:
         raise fault("E1110", f"{function}: axes {tuple(axes)}, expected two different ones", argument="axes", value=str(axes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ..array import Array
@@ -134,7 +135,7 @@ def nanstd(a: Any, /, axis: Any = None, *, ddof: float = 0, keepdims: bool = Fal
 
 
 @row("percentile", standard=False, category="float", derivative=PIECEWISE)
-def percentile(a: Any, q: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+def percentile(a: Any, q: float | Sequence[float], /, axis: int | None = None, *, keepdims: bool = False) -> Array:
     """Return the numbers below which `q` percent of the elements lie; of several `q` along a first axis."""
     percents = shares_of(q)
     shares = [p / 100 for p in percents] if isinstance(percents, list) else percents / 100
@@ -251,7 +252,9 @@ def digitize(x: Any, bins: Any, /, right: bool = False) -> Array:
 
 
 @row("histogram", standard=False, category="real")
-def histogram(a: Any, /, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Array, Array]:
+def histogram(
+    a: Any, /, bins: Any = 10, range: tuple[float, float] | None = None, density: bool = False, weights: Any = None
+) -> tuple[Array, Array]:
     """Return how many elements each bin holds, or their weights, and the edges: given ones, or those of so many equal bins."""
     edges, place, inside = histogram_place(ravel(floats_of(a, "histogram")), bins, range)
     n = static_size(edges.shape[0], "histogram") - 1
@@ -273,7 +276,12 @@ def histogram_place(array: Array, bins: Any, given: Any) -> tuple[Array, Array, 
 
 def _edges(array: Array, bins: Any, given: Any) -> Array:
     if not isinstance(bins, int):
-        return cast(array_of(bins, "histogram", "bins"), array.dtype)
+        edges = cast(array_of(bins, "histogram", "bins"), array.dtype)
+        if edges.ndim != 1:
+            raise fault(
+                "E3002", f"histogram: bins of rank {edges.ndim}, expected a number or a vector", expected=1, actual=edges.ndim
+            )
+        return edges
     if bins < 1:
         raise fault("E1110", f"histogram: {bins} bins, expected at least 1", argument="bins", value=bins)
     if given is not None:

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from mind_dialect import ptir
+from mind_dialect.errors import brief
 
 from ..array import Array
 from ..dtypes import bool_, float64, kind_of, ptir_dtype
 from ..emit import constant, emit
+from ..faults import fault
 from ..operands import cast, one, together
 from ..table import PIECEWISE, SMOOTH, row
 from . import elementwise as e
@@ -63,10 +65,17 @@ def _direction(x: Array) -> Array:
     return from_parts(*(select(is_zero, zero, e.divide(part, safe)) for part in parts))
 
 
+MOST_DECIMALS = 308
+"""Decimals of the greatest power of ten in 64 bits."""
+
+
 @row("round", "rint", "around", category="numeric")
 def round_(x: Any, /, decimals: int = 0) -> Array:
     """Return the nearest whole number, ties to even, or of `decimals` more digits; of complex numbers of each part."""
     array = one("round", "numeric", x)
+    if not -MOST_DECIMALS <= decimals <= MOST_DECIMALS:
+        message = f"round: decimals is {brief(decimals)}, expected {-MOST_DECIMALS} to {MOST_DECIMALS}"
+        raise fault("E1110", message, argument="decimals", value=brief(decimals))
     if kind_of(array.dtype) not in "fc":
         return array if decimals >= 0 else cast(round_(cast(array, float64), decimals), array.dtype)
     if decimals:
@@ -172,9 +181,9 @@ def copysign(x1: Any, x2: Any, /) -> Array:
     return select(e.less(e.bitwise_xor(x, y), like(0, x)), e.negative(a), a)
 
 
-@row("nextafter", category="float", arrays=2)
+@row("nextafter", category="float", arrays=2, derivative=PIECEWISE)
 def nextafter(x1: Any, x2: Any, /) -> Array:
-    """Return the next number from `x1` towards `x2`. It is made of bits, through which no derivative flows."""
+    """Return the next number from `x1` towards `x2`; it moves with `x1`, as the step is constant between powers of 2."""
     a, b = together("nextafter", "float", x1, x2)
     bits, zero = bits_of(a), like(0.0, a)
     one_up = like(1, bits)
@@ -183,7 +192,16 @@ def nextafter(x1: Any, x2: Any, /) -> Array:
     least = _from_bits(one_up, a)
     stepped = select(e.equal(a, zero), select(e.less(zero, b), least, e.negative(least)), stepped)
     stepped = select(e.equal(a, b), b, stepped)
-    return select(e.logical_or(isnan(a), isnan(b)), e.add(a, b), stepped)
+    found = select(e.logical_or(isnan(a), isnan(b)), e.add(a, b), stepped)
+    return _moving_with(found, a, e.not_equal(a, b))
+
+
+def _moving_with(found: Array, x: Array, where: Array) -> Array:
+    """Return `found`, which is made of bits, with the derivative of `x` where stated, if `x` is finite and `found` is not 0."""
+    constant_found, constant_x = (emit(ptir.StopGradientOp, array) for array in (found, x))
+    size = abs_(constant_found)
+    plain = e.logical_and(where, e.logical_and(e.less(like(0.0, size), size), isfinite(constant_x)))  # -0 + 0 is 0
+    return select(plain, e.add(constant_found, e.subtract(x, constant_x)), constant_found)
 
 
 # Parts of complex numbers

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from mind_dialect import ptir
@@ -182,6 +183,18 @@ def running(kind: str, x: Any, axis: int = 0, dtype: Any = None) -> Array:
     return emit(ptir.CumulativeOp, array, kind=kind, axis=axis_of(axis, array.ndim, kind), exclusive=False, reverse=False)
 
 
+@row("cummax", standard=False, category="real", derivative=PIECEWISE)
+def cummax(a: Any, /, axis: int | None = None) -> Array:
+    """Return the greatest of all elements along `axis` up to each one, in row-major order for None; NaN from a NaN on."""
+    return running("max", *along(one("cummax", "real", a), axis, "cummax"))
+
+
+@row("cummin", standard=False, category="real", derivative=PIECEWISE)
+def cummin(a: Any, /, axis: int | None = None) -> Array:
+    """Return the least of all elements along `axis` up to each one, in row-major order for None; NaN from a NaN on."""
+    return running("min", *along(one("cummin", "real", a), axis, "cummin"))
+
+
 @row("cumulative_sum", category="numeric", derivative=SMOOTH)
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
     """Return the sums along `axis` of all elements up to each one; with `include_initial` after a 0."""
@@ -204,7 +217,8 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
     parts = [array_of(p, "diff") for p in (prepend, array, append) if p is not None]
     if len(parts) > 1 and n:
         array = concat(parts, axis=place)
-    for _ in range(int(n)):
+    size = array.shape[place]
+    for _ in range(int(n) if isinstance(size, str) else min(int(n), size)):
         size = array.shape[place]
         end = -1 if isinstance(size, str) else max(size - 1, 0)
         before: tuple[Any, ...] = (slice(None),) * place
@@ -336,7 +350,7 @@ def ptp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Array:
 
 
 @row("quantile", standard=False, category="float", derivative=PIECEWISE)
-def quantile(x: Any, q: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+def quantile(x: Any, q: float | Sequence[float], /, axis: int | None = None, *, keepdims: bool = False) -> Array:
     """
     Return the number below which a share `q` of the elements lies, between neighbours along a line; NaN if one is NaN.
 

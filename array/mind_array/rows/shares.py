@@ -24,6 +24,8 @@ def shares_of(q: Any) -> float | list[float]:
     """Return the shares of a quantile as numbers: one, or a list; E1101 for a traced array, E1110 for more axes."""
     advice = "pass numbers, a list of them, or an array of NumPy"
     given = q.concrete("the shares of a quantile", advice) if isinstance(q, Array) else q
+    if np.iscomplexobj(given):
+        raise fault("E1110", f"quantile: q is {given}, expected real numbers", argument="q", value=str(given))
     numbers = np.asarray(given, dtype=np.float64)
     if numbers.ndim > 1:
         raise fault("E1110", f"quantile: q has {numbers.ndim} axes, expected one at most", argument="q", value=str(numbers.shape))
