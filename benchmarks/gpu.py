@@ -23,7 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))  # before this folder, which has a `models` too
 
 from peers import report
-from peers.rounds import Peer, Times, measure
+from peers.rounds import Times, measure, new_peers
 from peers.workloads import GPU_WORKLOADS
 
 OURS = "ours, cupy"
@@ -94,25 +94,20 @@ def main(argv: Sequence[str] | None = None, sides: dict[str, tuple[str, str, dic
         return 1
     end = time.monotonic() + 60 * options.minutes
     kept = Kept(options.out / "gpu.json", found or "no GPU", anew=options.again)
-    peers: list[Peer] = []
     left: list[str] = []
-    try:
-        for side in options.sides:
-            peers.append(peer := Peer(*sides[side], 1))
-            if peer.absent is not None:
+    here: list[tuple[Any, ...]] = [(*sides[side], 1) for side in options.sides]
+    for name in options.only:
+        if name in kept.every:
+            continue
+        if time.monotonic() > end:
+            left.append(name)
+            continue
+        print(name, flush=True)
+        with new_peers(here) as peers:
+            for peer in [peer for peer in peers if peer.absent is not None]:
                 print(f"{peer.name} is left out: {peer.absent}")
-        here = [peer for peer in peers if peer.absent is None]
-        for name in options.only:
-            if name in kept.every:
-                continue
-            if time.monotonic() > end:
-                left.append(name)
-                continue
-            print(name, flush=True)
-            kept.add(name, *measure(here, name, options.rounds, options.seconds, options.small, lambda: None))
-    finally:
-        for peer in peers:
-            peer.close()
+            present = [peer for peer in peers if peer.absent is None]
+            kept.add(name, *measure(present, name, options.rounds, options.seconds, options.small, lambda: None))
     write(options, kept, copy_bandwidth() if found is not None else None)
     if left:
         print(f"left for another run: {', '.join(left)}")

@@ -4,10 +4,11 @@ The native target beside NumPy, PyTorch, torch.compile, JAX, ONNX Runtime and nu
     python benchmarks/native.py [--families | --only softmax mlp] [--sides ours numpy jax] [--threads 2]
         [--rounds 7] [--before CHECKOUT] [--small] [--out DIR]
 
-Programs are PTIR through the whole pipeline, gradients those of the autodiff pass (`peers/by_ours.py`). A side whose package is
-absent is left out, and said to be. `native.md` and `native.png` are written into the folder of results, those of `--families` as
-`native_families.md` and `native_families.png`. `--before` adds another checkout as a side, such as an earlier commit: both are
-measured in one run.
+Programs are PTIR through the whole pipeline, gradients those of the autodiff pass (`peers/by_ours.py`). Each side has a new
+process for each workload, so that first calls are those of one that has compiled nothing before; small sizes share processes.
+A side whose package is absent is left out, and said to be. `native.md` and `native.png` are written into the folder of results,
+those of `--families` as `native_families.md` and `native_families.png`. `--before` adds another checkout as a side, such as an
+earlier commit: both are measured in one run.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))  # before this folder, which has a `models` too
 
 from peers import report
 from peers.families import FAMILIES
-from peers.rounds import Peer, Times, interpreter, measure, write_bytecode
+from peers.rounds import Times, interpreter, measure, new_peers, write_bytecode
 from peers.workloads import WORKLOADS, Arrays
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -95,36 +97,41 @@ def parsed(argv: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
+def here(options: argparse.Namespace, console: Console) -> list[Sequence[Any]]:
+    """Return the arguments of `Peer` for each side that is asked for and whose package is there."""
+    sides: list[Sequence[Any]] = [(*SIDES[side], options.threads) for side in options.sides]
+    if options.before:
+        sides.append(("before", *SIDES["ours"][1:], options.threads, options.before.resolve()))
+    found: list[Sequence[Any]] = []
+    for side in sides:
+        if (absent := write_bytecode(side, *side[4:])) is None:
+            found.append(side)
+        else:
+            console.print(f"{side[0]} is left out: {absent}", markup=False)
+    return found
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, write the table and the picture, print the table."""
     options = parsed(argv)
     console = Console()
-    peers: list[Peer] = []
     every: dict[str, dict[str, Times]] = {}
     failures: dict[str, dict[str, str]] = {}
     roofs: dict[str, float] = {}
     peak = peak_flops(options.threads)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    try:
-        sides = [(*SIDES[side], options.threads) for side in options.sides]
-        before = [("before", *SIDES["ours"][1:], options.threads, options.before.resolve())] if options.before else []
-        for side in [*sides, *before]:
-            write_bytecode(side)
-            peers.append(peer := Peer(*side))
-            if peer.absent is not None:
-                console.print(f"{peer.name} is left out: {peer.absent}", markup=False)
-        peers_here = [peer for peer in peers if peer.absent is None]
-        with Progress(*columns, console=console) as progress:
-            bar = progress.add_task("", total=len(options.only) * (len(peers_here) + options.rounds))
-            for name in options.only:
-                progress.update(bar, description=name)
-                arrays = (options.rounds, options.seconds, options.small, lambda: progress.advance(bar))
-                every[name], failures[name] = measure(peers_here, name, *arrays)
-                if (least := roofline(EVERY[name].arrays(options.small), name, options.threads, peak)) is not None:
-                    roofs[name] = least
-    finally:
-        for peer in peers:
-            peer.close()
+    sides = here(options, console)
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task("", total=len(options.only) * (len(sides) + options.rounds))
+        for names in [options.only] if options.small else [[name] for name in options.only]:
+            with new_peers(sides) as peers:
+                for name in names:
+                    progress.update(bar, description=name)
+                    arrays = (options.rounds, options.seconds, options.small, lambda: progress.advance(bar))
+                    every[name], failures[name] = measure(peers, name, *arrays)
+    for name in options.only:
+        if (least := roofline(EVERY[name].arrays(options.small), name, options.threads, peak)) is not None:
+            roofs[name] = least
     text = report.write(options.out, every, failures, OURS, roofs, options.threads, options.small, page(options.families))
     console.print(text, markup=False, highlight=False, soft_wrap=True)
     return 0

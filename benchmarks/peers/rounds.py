@@ -12,7 +12,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -111,12 +113,32 @@ class Peer:
             self._process.stdout.close()
 
 
-def write_bytecode(side: Sequence[Any]) -> None:
-    """Compute a small workload on a side, so that Python writes the bytecode of its modules, which users have on disk."""
+def write_bytecode(side: Sequence[Any], checkout: Path = HERE.parent) -> str | None:
+    """
+    Have the bytecode of a side's modules written, which users have on disk; return why the side is absent, if it is.
+
+    The side computes a small workload. Of a checkout, whose modules are loaded as programs need them, all are compiled.
+    """
+    python = interpreter(checkout)
+    assert python is not None, checkout
+    subprocess.run([python, "-m", "compileall", "-q", "-x", r"/[.]", checkout], check=False, stdout=subprocess.DEVNULL)
     with TemporaryDirectory() as folder:
         peer = Peer(*side)
         peer.ask(prepare="tiny", small=True, keep=f"{folder}/results.npz")
         peer.close()
+    return peer.absent
+
+
+@contextmanager
+def new_peers(sides: Sequence[Sequence[Any]]) -> Generator[list[Peer]]:
+    """Start a process for each side, all at once, and end them: what a workload leaves behind is in the way of no other one."""
+    with ThreadPoolExecutor(len(sides) or 1) as pool:
+        peers = list(pool.map(lambda side: Peer(*side), sides))
+    try:
+        yield peers
+    finally:
+        for peer in peers:
+            peer.close()
 
 
 def interpreter(checkout: Path) -> str | None:

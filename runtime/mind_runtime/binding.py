@@ -17,10 +17,13 @@ from xdsl.dialects.func import FuncOp
 
 from mind_dialect.errors import error
 from mind_dialect.program import functions, input_names
+from mind_lowering.target_options import read_target
+from mind_passes.ptir.sink_filters import prepared_filters, sink_filters
 from mind_passes.ptir.split_parameters import PREPARE_ATTRIBUTE
 
 from .bound import Bound
 from .compilation import compile, compile_to_bind, find_function
+from .executors import executor_of
 from .specialization import Specialization
 
 
@@ -43,9 +46,11 @@ def bind(
     `function` it is the only one that prepares nothing for another. Raises what `compile` and a call raise; E7003 for the name
     of a weight that is no input, and for a weight to prepare that is not given; E7001 for a donated one.
     """
-    func = _function(module, function)
-    names, taken = input_names(func), dict[str, Any](weights)
+    func, taken = _function(module, function), dict[str, Any](weights)
     preparing = _preparing(module, func)
+    if preparing is not None and executor_of(read_target(target)[0]).packs_filters:
+        module, func, preparing = _with_filters(module, func, preparing, taken)
+    names = input_names(func)
     made_before = 0 if preparing is None else len(preparing.function_type.outputs)
     fixed = {*taken, *names[len(names) - made_before :]}
     name = func.sym_name.data
@@ -74,6 +79,19 @@ def _prepared(
             raise error("E7003", message, name=name, known=known)
     made: Any = compile(module, func.sym_name.data, target, memory_limit, threads=threads)(*(weights[name] for name in wanted))
     return cast("tuple[Any, ...]", made if isinstance(made, tuple) else (made,))
+
+
+def _with_filters(
+    module: ModuleOp, func: FuncOp, preparing: FuncOp, weights: Mapping[str, Any]
+) -> tuple[ModuleOp, FuncOp, FuncOp | None]:
+    """Return a module whose function transposes given filters itself, that function, and the one that prepares what is left."""
+    numbers = prepared_filters(func, preparing, weights.__contains__)
+    if not numbers:
+        return module, func, preparing
+    copied = module.clone()
+    main, prepare = (find_function(copied, f.sym_name.data) for f in (func, preparing))
+    sink_filters(main, prepare, numbers)
+    return copied, main, _preparing(copied, main)
 
 
 def _preparing(module: ModuleOp, func: FuncOp) -> FuncOp | None:

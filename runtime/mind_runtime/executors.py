@@ -58,6 +58,8 @@ class Executor:
     arguments: frozenset[str] = frozenset()
     checks: bool = True
     """True if runs reject indices out of range and integer divisions by zero with our codes, as all of our executors do."""
+    packs_filters: bool = False
+    """True if bound filters of convolutions are packed, whatever their layout: `bind` leaves their transposes to the program."""
 
 
 def _native_program(request: Request) -> Program:
@@ -118,7 +120,9 @@ def _require_iree() -> None:
 
 _BUILT_IN: dict[str, Executor] = {
     "numpy": Executor(numpy_program, arguments=frozenset({"specialize"})),
-    "native": Executor(_native_program, require_native, NativeOptions.of, frozenset({"threads", "specialize"})),
+    "native": Executor(
+        _native_program, require_native, NativeOptions.of, frozenset({"threads", "specialize"}), packs_filters=True
+    ),
     "cupy": Executor(_cupy_program, _require_cupy, CupyOptions.of, frozenset({"specialize"})),
     "xla": Executor(_xla_program, _require_jax, XlaOptions.of, frozenset({"mesh", "shardings"})),
     "onnx": Executor(_onnx_program, _require_onnx, checks=False),

@@ -102,7 +102,11 @@ def run(form: Form, dtype: PtirDType, x: Any, w: Any) -> Any:
 
 def check(form: Form, dtype: PtirDType = F32) -> None:
     x, w = arrays(form, dtype)
-    found = run(form, dtype, x, w)
+    check_result(form, dtype, x, w, run(form, dtype, x, w))
+
+
+def check_result(form: Form, dtype: PtirDType, x: Any, w: Any, found: Any) -> None:
+    """Compare what was found with the definition."""
     if dtype.kind != "float":
         expected = defined(form, x.astype(np.int64), w.astype(np.int64)).astype(found.dtype)
         np.testing.assert_array_equal(found, expected)

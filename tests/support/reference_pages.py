@@ -49,6 +49,7 @@ STAGES = {
     "mind-ptir-merge-rows": ("mind-ptir-fuse", "mind-ptir-merge-rows"),
     "mind-ptir-merge-producers": ("mind-ptir-fuse,mind-ptir-absorb-views", "mind-ptir-merge-producers"),
     "mind-ptir-split-parameters": ("", 'mind-ptir-split-parameters{function="linear" parameters="w","b"}'),
+    "mind-ptir-sink-filters": ("mind-ptir-split-parameters", "mind-ptir-sink-filters"),
     "mind-ptir-compact-scatters": ("", "mind-ptir-compact-scatters{least-bytes=0}"),
     "mind-launch-assign-memory": ("mind-ptir-fuse,mind-convert-ptir-to-launch", "mind-launch-assign-memory"),
 }

@@ -67,6 +67,7 @@ PASS_ALIASES = {
     "ptir-optimize": "mind-ptir-optimize",
     "ptir-recognize": "mind-ptir-recognize",
     "ptir-split-parameters": "mind-ptir-split-parameters",
+    "ptir-sink-filters": "mind-ptir-sink-filters",
     "convert-ptir-to-stablehlo": "mind-convert-ptir-to-stablehlo",
     "convert-ptir-to-linalg": "mind-convert-ptir-to-linalg",
     "convert-ptir-to-launch": "mind-convert-ptir-to-launch",

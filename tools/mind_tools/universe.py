@@ -102,6 +102,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "mind-ptir-optimize": _from("mind_lowering.ptir_optimize", "PtirOptimizePass"),
     "mind-ptir-recognize": _from("mind_passes.ptir.recognize", "PtirRecognizePass"),
     "mind-ptir-split-parameters": _from("mind_passes.ptir.split_parameters", "PtirSplitParametersPass"),
+    "mind-ptir-sink-filters": _from("mind_passes.ptir.sink_filters", "PtirSinkFiltersPass"),
     "mind-convert-ptir-to-linalg": _from("mind_lowering.ptir_to_linalg", "ConvertPtirToLinalgPass"),
     "mind-convert-ptir-to-stablehlo": _from("mind_lowering.ptir_to_stablehlo", "ConvertPtirToStablehloPass"),
     "mind-convert-ptir-to-launch": _from("mind_lowering.launch.convert", "ConvertPtirToLaunchPass"),

@@ -83,6 +83,8 @@ from .target_info import TargetInfo
 from .timing import Timer
 from .views import Buffer, Use, View
 
+MANY_CALLS = 32
+"""So many calls of kernels in a row, at least, take longer to optimise than better code for them saves in thousands of runs."""
 Emit = Callable[[Function, TargetInfo, Any, Sites], int]
 """Emits the body of the function of a step, with the sites that can fail; how many units of work it has."""
 
@@ -369,4 +371,5 @@ def _flushing(f: Function) -> Function:
 def _run(f: Function, plan: PlannedFunction, codes: Sequence[Code], sites: Sites, timer: Timer | None) -> None:
     words = max((len(call.step.addresses) + len(call.op.sizes) for call in kernel_calls(codes)), default=0)
     run(Calls(f, plan.planner.host, sites, plan.table, words, timer), codes)
+    f.runs_once = len(codes) >= MANY_CALLS and not any(isinstance(code, Nested) for code in codes)
     f.ret("0")

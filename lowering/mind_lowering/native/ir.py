@@ -132,7 +132,10 @@ class LlvmModule:
         """The whole module."""
         head = [comment(self.title), f'target triple = "{self.triple}"', ""]
         bodies = [f.text() for f in self.functions.values()]
-        tail = ["", f"attributes #0 = {{ {self.attributes} }}", "!0 = !{i32 1}", ""]
+        groups = [f"attributes #0 = {{ {self.attributes} }}"]
+        if any(f.runs_once for f in self.functions.values()):
+            groups.append(f"attributes #1 = {{ noinline optnone {self.attributes} }}")
+        tail = ["", *groups, "!0 = !{i32 1}", ""]
         return "\n".join([*head, *self.globals, *bodies, *self.declared.values(), *tail])
 
 
@@ -150,15 +153,18 @@ class Function:
         """The functions of real numbers whose bodies are in it."""
         self.polls = False
         """True if it looks for signals."""
+        self.runs_once = False
+        """True if it does so little in each call that its code is better generated fast: with the attribute `optnone`."""
         self.block = "entry"
         self.signature = f"({', '.join(f'{type} %{p}' for type, p in parameters)})"
         """Its parameters, as they are written in its head."""
-        self._head = f"define {'internal ' if internal else ''}{result} {symbol(name)}{self.signature} #0 {{"
+        self._head = f"define {'internal ' if internal else ''}{result} {symbol(name)}{self.signature}"
         self._count = 0
 
     def text(self) -> str:
         """The function, ended."""
-        return "\n".join([*map(comment, self.notes), self._head, "entry:", *self.lines, "}", ""])
+        head = f"{self._head} #{int(self.runs_once)} {{"
+        return "\n".join([*map(comment, self.notes), head, "entry:", *self.lines, "}", ""])
 
     # Lines
 

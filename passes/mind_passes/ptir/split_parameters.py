@@ -105,7 +105,7 @@ def _plan(block: Block, weights: Sequence[SSAValue], kept: set[Operation]) -> _S
 
 def _prepare(func: FuncOp, plan: _Split, weights: Sequence[SSAValue]) -> FuncOp:
     """The function that computes the exports."""
-    taken, inputs = [v for v in weights if v in plan.for_prepare], _inputs(func)
+    taken, inputs = [v for v in weights if v in plan.for_prepare], inputs_of(func)
     body = Block(arg_types=[v.type for v in taken])
     values: dict[SSAValue, SSAValue] = dict(zip(taken, body.args, strict=True))
     for old, new in zip(taken, body.args, strict=True):
@@ -134,8 +134,8 @@ def _free_name(func: FuncOp) -> str:
     return name
 
 
-def _inputs(func: FuncOp) -> dict[SSAValue, DictionaryAttr]:
-    """The inputs with their attributes, their names among them."""
+def inputs_of(func: FuncOp) -> dict[SSAValue, DictionaryAttr]:
+    """Return the inputs of a function with their attributes, their names among them."""
     found: dict[SSAValue, DictionaryAttr] = {}
     for i, (value, name) in enumerate(zip(func.body.block.args, input_names(func), strict=True)):
         given: dict[str, Attribute] = {} if func.arg_attrs is None else dict(func.arg_attrs.data[i].data)
@@ -145,7 +145,7 @@ def _inputs(func: FuncOp) -> dict[SSAValue, DictionaryAttr]:
 
 def _shorten(func: FuncOp, plan: _Split, weights: Sequence[SSAValue], prepare: FuncOp) -> None:
     """Let the function take what is prepared, and no more the weights that only that needed."""
-    block, inputs, names = func.body.block, _inputs(func), input_names(func)
+    block, inputs, names = func.body.block, inputs_of(func), input_names(func)
     became: dict[SSAValue, SSAValue] = {}
     for i, value in enumerate(plan.exports):
         argument = became[value] = block.insert_arg(value.type, len(block.args))

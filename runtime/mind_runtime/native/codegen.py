@@ -12,6 +12,7 @@ import ctypes
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -26,48 +27,61 @@ PART = 1 << 17
 MOST = 8
 """So many parts at most."""
 _FUNCTION = re.compile(r"^define .*?^}\n", re.MULTILINE | re.DOTALL)
-_HEAD = re.compile(r"^define (internal )?(.*?) #0 \{$", re.MULTILINE)
+_HEAD = re.compile(r"^define (internal )?(.*?) #([01]) \{$", re.MULTILINE)
+"""The head of a function; of group 1 are those that are marked `optnone`."""
 _PARAMETER = re.compile(r" %[^,)]+(?=[,)])")
 
 
-def parts_of(text: str) -> list[str]:
+@dataclass(frozen=True)
+class Part:
+    """Some functions of a module, as a module; not `optimised` if each is marked `optnone`."""
+
+    text: str
+    optimised: bool = True
+
+
+def parts_of(text: str) -> list[Part]:
     """
     A module as several, which are to be linked together: each has all that is no function, and some of the functions.
 
-    A module that has anything between functions but comments, declarations and attributes is left whole.
+    Functions marked `optnone` have a part of their own. A module that has anything between functions but comments, declarations
+    and attributes is left whole.
     """
     count = min(1 + len(text) // PART, MOST)
     if count < 2:
-        return [text]
+        return [Part(text)]
     functions = _FUNCTION.findall(text)
     common = _FUNCTION.sub("", text)
-    heads = [_HEAD.match(f) for f in functions]
-    if re.search(r"^@", common, re.MULTILINE) or None in heads:
-        return [text]
-    signatures = [_PARAMETER.sub("", match.group(2)) for match in heads if match is not None]
-    bins: list[list[int]] = [[] for _ in range(count)]
-    sizes = [0] * count
+    heads = [match for f in functions if (match := _HEAD.match(f)) is not None]
+    if re.search(r"^@", common, re.MULTILINE) or len(heads) < len(functions):
+        return [Part(text)]
+    signatures = [_PARAMETER.sub("", match.group(2)) for match in heads]
+    fast = [i for i, match in enumerate(heads) if match.group(3) == "1"]
+    bins: list[list[int]] = [[] for _ in range(count - bool(fast))]
+    sizes = [0] * len(bins)
     for i in sorted(range(len(functions)), key=lambda i: -len(functions[i])):
-        k = sizes.index(min(sizes))
-        bins[k].append(i)
-        sizes[k] += len(functions[i])
-    made: list[str] = []
-    for members in bins:
+        if i not in fast:
+            k = sizes.index(min(sizes))
+            bins[k].append(i)
+            sizes[k] += len(functions[i])
+
+    def part(members: Sequence[int], optimised: bool) -> Part:
         own = set(members)
         others = [f"declare {s}" for i, s in enumerate(signatures) if i not in own]
         bodies = [functions[i].replace("define internal ", "define hidden ", 1) for i in sorted(members)]
-        made.append("\n".join([common, *others, *bodies]))
-    return made
+        return Part("\n".join([common, *others, *bodies]), optimised)
+
+    return [*(part(members, True) for members in bins), *([part(fast, False)] if fast else [])]
 
 
 def objects(text: str, host: TargetInfo, threads: int) -> list[bytes]:
     """The object files of a module for a kind of machine, made by so many threads; E7004 for text that LLVM refuses."""
     parts = parts_of(text)
-    machines = [machine(host) for _ in parts]  # no other may use one meanwhile
+    machines = [machine(host, optimised=part.optimised) for part in parts]  # no other may use one meanwhile
     if len(parts) == 1 or threads == 1:
-        return [_emitted(made, _parsed(part, made)) for part, made in zip(parts, machines, strict=True)]
+        return [_emitted(made, _parsed(part.text, made)) for part, made in zip(parts, machines, strict=True)]
     with ThreadPoolExecutor(min(threads, len(parts))) as pool:  # parts are compiled while others are parsed
-        emitting = [pool.submit(_emitted, made, _parsed(part, made)) for part, made in zip(parts, machines, strict=True)]
+        emitting = [pool.submit(_emitted, made, _parsed(part.text, made)) for part, made in zip(parts, machines, strict=True)]
         return [future.result() for future in emitting]
 
 

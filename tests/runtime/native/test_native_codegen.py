@@ -76,17 +76,17 @@ def test_parts_are_the_module() -> None:
     text = text_of(several_kernels())
     parts = codegen.parts_of(text)
     assert 2 <= len(parts) <= codegen.MOST
-    bodies = [line for part in parts for line in part.splitlines() if line.startswith("define")]
+    bodies = [line for part in parts for line in part.text.splitlines() if line.startswith("define")]
     assert sorted(b.replace("hidden ", "internal ") for b in bodies) == sorted(
         s for s in text.splitlines() if s.startswith("define")
     )
-    assert codegen.parts_of(text[:3000]) == [text[:3000]]
+    assert codegen.parts_of(text[:3000]) == [codegen.Part(text[:3000])]
 
 
 def test_what_is_not_understood_is_left_whole() -> None:
     text = text_of(several_kernels())
-    assert codegen.parts_of(text.replace(" #0 {", " #0 align 32 {", 1)) == [text.replace(" #0 {", " #0 align 32 {", 1)]
-    assert codegen.parts_of(f"@table = global i8 0\n{text}") == [f"@table = global i8 0\n{text}"]
+    for other in (text.replace(" #0 {", " #0 align 32 {", 1), f"@table = global i8 0\n{text}"):
+        assert codegen.parts_of(other) == [codegen.Part(other)]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

@@ -17,9 +17,10 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import mind_runtime
-from convolution_forms import Form, arrays, check, check_on, check_sharing, defined, module_of, run
+from convolution_forms import Form, arrays, check, check_on, check_result, check_sharing, defined, module_of, run
 from machines import RUNNABLE
 from mind_dialect import ptir
+from mind_dialect.program import input_names
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import BF16, F16, F32, F64, SI8, SI32, UI8, UI16, PtirDType
 from mind_lowering import code_cache as cache
@@ -30,6 +31,7 @@ from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE
 from mind_lowering.native.program import lower, prepared
 from mind_lowering.native.slides import Slide
 from mind_lowering.native.target_info import TARGETS
+from mind_passes.ptir.split_parameters import split_parameters
 from mind_runtime.native import jit
 from native_text import inner_loops, multiplications, spills
 from ptir_evaluator import function_of
@@ -241,6 +243,28 @@ def test_weights_whose_columns_are_rows(form: Form, dtype: PtirDType, isa: str, 
         found = mind_runtime.compile(program(types, body), target="native")
         assert any("panels of" in line for line in found.explain())
         assert found(x, rows).tobytes() == run(form, dtype, x, w).tobytes()
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16], ids=str)
+@pytest.mark.parametrize("form", [*FORMS[1:12], FORMS[16]], ids=str)
+def test_bound_weights_are_packed_from_their_own_layout(form: Form, dtype: PtirDType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What only transposes filters is no program of its own: the binding packs them from the layout that they are given in."""
+    monkeypatch.setenv(CHECKS_VARIABLE, "1" if dtype is F32 else "")
+    x, w = arrays(form, dtype)
+    rank = len(form.image)
+    rows = np.ascontiguousarray(w.transpose(rank + 1, rank, *range(rank)))
+
+    def body(x: Any, w: Any) -> Any:
+        return ptir.ConvolutionOp(x, ptir.TransposeOp(w, perm=[*range(2, rank + 2), 1, 0]).result, **form.values()).result
+
+    module = program(" ".join(f"{dtype}[{','.join(map(str, v.shape))}]" for v in (x, rows)), body)
+    name = input_names(function_of(module))[1]
+    plain = mind_runtime.compile(module, target="native")(x, rows)
+    assert split_parameters(function_of(module), [name]) is not None
+    found = mind_runtime.bind(module, {name: rows}, function_of(module, "f").sym_name.data, "native")
+    assert found.program.inputs[-1].name == name
+    assert found(x).tobytes() == plain.tobytes()
+    check_result(form, dtype, x, w, plain)
 
 
 @pytest.mark.parametrize("base_dilation", [(), (2, 2)], ids=["plain", "phases"])

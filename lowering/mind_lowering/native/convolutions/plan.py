@@ -266,9 +266,10 @@ def _in_blocks(build: Builder, op: ptir.ConvolutionOp) -> None:
 def _windows(build: Builder, op: ptir.ConvolutionOp, made: Convolution) -> None:
     """Append the kernel that slides, and the copy of its weights."""
     size = made.rhs.count * made.total.size
-    if _is_packed(made, kept=build.hoists([made.rhs], size)):
+    kept = build.hoists([made.rhs], size)
+    if _is_packed(made, kept=kept):
         with build.packing([made.rhs], size):
-            made.packed = _turned(build, made) or _packed(build, op.operands[1], made)
+            made.packed = (None if kept else _turned(build, made)) or _packed(build, op.operands[1], made)
     build.add(ConvolutionStep(made))
 
 
