@@ -37,7 +37,7 @@ from .crossed import nest_of
 from .extremes_gradient import ExtremesGradient
 from .extremes_gradient_loops import emit_extremes_gradient
 from .extremes_loops import emit_extremes
-from .failures import Failure, Sites
+from .failures import Failure, FailureSite, Sites
 from .first_extremes import FirstExtremes
 from .float_mode import current_mode, flushing, set_mode
 from .flow import Code, KernelCall, Nested, kernel_calls, run
@@ -55,7 +55,7 @@ from .lowered import Entry, Foreign, Native, Note, Packing, Reading
 from .matrices import emit_factorization
 from .matrix_steps import Factorization, LaneFactorization
 from .nontemporal import APART
-from .outlining import outlined, shown
+from .outlining import alone, outlined, shown
 from .plan import TITLE, PlannedKernel
 from .planned_function import PlannedFunction
 from .private_scatters import emit_private_scatter
@@ -198,6 +198,12 @@ def kernel_of(step: NativeStep, module: LlvmModule, host: TargetInfo, known: dic
     return made
 
 
+def _alone(sites: Sequence[FailureSite]) -> list[FailureSite]:
+    """Return failure sites whose ops are copies in functions of their own, so that a program does not hold the whole function."""
+    ops = {op: alone(op) for op in dict.fromkeys(site.op for site in sites) if op is not None}
+    return [FailureSite(site.failure, None if site.op is None else ops[site.op]) for site in sites]
+
+
 class Emission:
     """The text of a planned function: kernels, and entries that call them; where it is `timed`, with counters (`timing.py`)."""
 
@@ -228,7 +234,7 @@ class Emission:
             [(table.memory(a.res), a.literal_value) for a in table.entries if a.kind is Space.CONSTANT],
             table.size + (self.timer is not None),
             plan.arena,
-            self.sites.found,
+            _alone(self.sites.found),
             self.notes,
             cost,
             plan.planner.drawn,
@@ -288,7 +294,7 @@ class Emission:
         layouts = [(read_ref(v.type), memory(v)) for v in call.reads]
         inputs = [Reading(layout.dtype, layout.shape, layout.strides, at) for layout, at in layouts]
         reason: str = call.word("reason")
-        self.steps.append(Foreign(outlined(op), op, inputs, [memory(v) for v in call.writes], draws, reason))
+        self.steps.append(Foreign(outlined(op), alone(op), inputs, [memory(v) for v in call.writes], draws, reason))
         self.notes.append(Note(shown(op), None, reason))
 
     def copy(self, op: CopyOp) -> KernelOp:

@@ -135,7 +135,7 @@ class Native:
     times: int | None = None
     """The entry of the table for the counters of `timing.py`, in the order of `Entry.timed`; None if nothing is timed."""
     launches: FuncOp | None = None
-    """The launches that a call runs, and their memory. A program that was found on disk has none."""
+    """The launches that a call runs, and their memory. Calls need none, and programs of the runtime do not hold them."""
 
     rejected: Sequence[str] = ()
     """Of each op that several rows of the table of kernels could take: the row that takes it, and why others do not."""

@@ -38,6 +38,13 @@ def outlined(op: PtirOp) -> FuncOp:
     return func
 
 
+def alone(op: PtirOp) -> PtirOp:
+    """Return a copy of an op in a function of its own, so that whoever holds it does not hold the function that `op` is in."""
+    found = outlined(op).body.block.first_op
+    assert isinstance(found, PtirOp), "an op of PTIR"
+    return found
+
+
 def shown(op: PtirOp) -> str:
     """An op in a note."""
     hint = next((r.name_hint for r in op.results if r.name_hint), None)

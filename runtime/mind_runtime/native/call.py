@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.func import FuncOp
 
 from mind_dialect.errors import MindError, error
 from mind_dialect.ptir import (
@@ -93,10 +94,13 @@ class NativeRunner:
         foreign: Sequence[Callable[..., Any]],
         threads: int,
         whole: Callable[[], Native],
+        again: Callable[[], Native],
     ):
         self.native = native
         self.whole = whole
         """The program with its text, notes and sites, which that of an image has not."""
+        self._again = again
+        """The program with its launches too."""
         self._threads = threads
         self._library = library
         self._outputs = list(zip(native.outputs, outputs, strict=True))
@@ -110,6 +114,12 @@ class NativeRunner:
         self._packs_inputs = native.packing is not None and bool(native.packing.inputs)
         if native.packing is not None and not self._packs_inputs:
             self._constants |= self._packed({})
+
+    def launches(self) -> FuncOp:
+        """Return the launches of a call: the function is lowered again."""
+        found = self._again().launches
+        assert found is not None, "of the whole program"
+        return found
 
     @property
     def code_bytes(self) -> int:

@@ -27,6 +27,7 @@ from mind_lowering.ptir_to_xp import lowered_function
 from mind_lowering.xp.python import PythonSource
 from mind_passes.dim_names import dims_of
 
+from ..collector import collect_recent
 from ..compiled import CACHE_SIZE, CACHED_LITERAL_BYTES, Body, body_of
 from ..core_errors import attributed
 from ..program import Program
@@ -35,8 +36,12 @@ from . import image, jit
 from .call import NativeRunner
 from .callable import Plan
 from .digest import digest
+from .pages import return_heap
 from .plans import Type
 from .support import release
+
+LONG = 1 << 13
+"""Characters of a module from which on compiling leaves enough in the heap to return it: it takes a hundred times as long."""
 
 
 @dataclass(frozen=True)
@@ -98,23 +103,43 @@ def _compiled(
     work = lowering.prepared(func, host)
     if (unsized := lowering.dynamic(work)) is not None:
         return _without_code(unsized)
+    collect_recent()  # what passes replaced, so that lowering uses its memory again
     native = lowering.lower(work, host, donated, fixed)
     entries = [s.name for s in native.steps if isinstance(s, Entry)]
     library = jit.load(native.text, native.host, entries if native.packing is None else [*entries, native.packing.entry])
     if name is not None:
         image.write(name, native, lambda: image.literals_of(func))
     foreign = [foreign_step(step) for step in native.steps if isinstance(step, Foreign)]
-    short, whole = without_text(native)
-    return _linked(func, donated, threads, short, library, foreign, whole, fixed=fixed)
+    (short, whole), long = without_text(native), len(native.text) >= LONG
+    del work, native
+    if long:
+        collect_recent()
+        return_heap()
+    again = lowered_again(lambda: func, host, donated, fixed)
+    return _linked(func, donated, threads, short, library, foreign, whole, again, fixed=fixed)
+
+
+def lowered_again(
+    source: Callable[[], FuncOp], host: TargetInfo, donated: tuple[int, ...], fixed: tuple[int, ...]
+) -> Callable[[], Native]:
+    """Return a function that lowers the function of `source` for who asks for what programs do not hold."""
+
+    def again() -> Native:
+        from mind_lowering.native import program as lowering
+
+        return lowering.lower(lowering.prepared(source(), host), host, donated, fixed)
+
+    return again
 
 
 def without_text(native: Native) -> tuple[Native, Callable[[], Native]]:
     """
-    Return a program without its text, as calls need none, and a function that returns the program with it.
+    Return a program without its text and launches, as calls need neither, and a function that returns it with its text.
 
-    The text is held compressed, to about a tenth: that of a large model has several megabytes.
+    The text is held compressed, to about a tenth: that of a large model has several megabytes. Launches take as much, in many
+    small objects, and are lowered again for the plan of the arena.
     """
-    short, data = replace(native, text=""), zlib.compress(native.text.encode(), 1)
+    short, data = replace(native, text="", launches=None), zlib.compress(native.text.encode(), 1)
     return short, lambda: replace(short, text=zlib.decompress(data).decode())
 
 
@@ -156,14 +181,8 @@ def executable_on_disk(
     if found is None:
         return None
     source = with_ops or (lambda: func)
-
-    @lru_cache(maxsize=1)
-    def whole() -> Native:
-        from mind_lowering.native import program as lowering
-
-        return lowering.lower(lowering.prepared(source(), host), host, donated, fixed)
-
-    return _linked(func, donated, threads, found.native, found.library, [], whole, source, fixed)
+    whole = lru_cache(maxsize=1)(lowered_again(source, host, donated, fixed))
+    return _linked(func, donated, threads, found.native, found.library, [], whole, whole, source, fixed)
 
 
 def _linked(
@@ -174,13 +193,14 @@ def _linked(
     library: jit.Library,
     foreign: Sequence[tuple[Callable[..., Any], Body]],
     whole: Callable[[], Native],
+    again: Callable[[], Native],
     source: Callable[[], FuncOp] | None = None,
     fixed: tuple[int, ...] = (),
 ) -> Executable:
     """Return the executable of a function whose code is linked; `source` returns the function with its ops."""
     types = func.function_type.outputs.data
     inputs, outputs = (types_of(ts) for ts in (func.function_type.inputs.data, types))
-    runner = NativeRunner(native, library, outputs, [run for run, _ in foreign], threads, whole)
+    runner = NativeRunner(native, library, outputs, [run for run, _ in foreign], threads, whole, again)
     need = _need(native, types, outputs, [body for _, body in foreign])
     python = PythonSource(native.name, "", (), (), native.draws or any(body.source.draws for _, body in foreign))
     kept = 0 if native.packing is None or native.packing.inputs else native.packing.bytes

@@ -19,7 +19,6 @@ from mind_lowering import code_cache as cache
 from mind_lowering.native import TargetInfo
 
 from .codegen import VERSION, assembly, initialise, names_of, object_code, objects, packed, unpacked
-from .pages import return_heap
 from .settings import threads_of
 
 __all__ = ["Library", "assembly", "code_name", "find", "load", "load_for_good", "machine_of", "object_code"]
@@ -29,8 +28,6 @@ SUPPORT = ".support"
 """The suffix of the names of files that hold no program."""
 LIBRARIES = 64
 """So many libraries one engine links."""
-LONG = 1 << 13
-"""Characters of a module from which on compiling leaves enough in the heap to return it: it takes a hundred times as long."""
 _lock = threading.Lock()
 _numbers = itertools.count()
 _binding: Any = import_module("llvmlite.binding")  # which has no types
@@ -64,10 +61,7 @@ def load(text: str, host: TargetInfo, names: Sequence[str]) -> Library:
         return found
     code = objects(text, host, threads_of())
     cache.write(name, packed(code))
-    library = _library(code, names)
-    if len(text) >= LONG:
-        return_heap()
-    return library
+    return _library(code, names)
 
 
 def find(name: str, names: Sequence[str]) -> Library | None:

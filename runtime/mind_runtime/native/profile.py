@@ -40,7 +40,7 @@ class TimedRunner(NativeRunner):
         """Of each step on NumPy, the microseconds."""
         kernels = sum(len(step.timed) for step in native.steps if isinstance(step, Entry))
         self._counters: Any = np.zeros((kernels, WORDS), np.int64)
-        super().__init__(native, library, outputs, foreign, threads, lambda: native)
+        super().__init__(native, library, outputs, foreign, threads, lambda: native, lambda: native)
 
     def run(self, *arguments: Any, seed: int = 0, packed: Packed | None = None) -> Any:
         self._counters[...] = 0

@@ -206,9 +206,8 @@ class NativeProgram(Program):
             return None if bound is None else bound.arena_plan(*arguments)
         from mind_lowering.launch.arena_plan import arena_plan  # slow to load, and calls take none of it
 
-        native = self._executable.runner.whole()
-        assert native.launches is not None, "of the whole program"
-        return arena_plan(native.launches, f"@{shown_name(self.name)} on native", native.arena)
+        runner = self._executable.runner
+        return arena_plan(runner.launches(), f"@{shown_name(self.name)} on native", runner.native.arena)
 
     def explain(self, *, rejected: bool = False) -> list[str]:
         """Return lines that say which ops run natively, which on NumPy and why, and if `rejected` why other kernels do not."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.func import FuncOp
 
 pytest.importorskip("llvmlite")
 
@@ -145,3 +147,22 @@ def test_programs_hold_no_text_and_give_it() -> None:
     assert not runner.native.text
     assert runner.whole().text == compiled.source == expected.text
     assert compiled.explain() == list(expected.explain())
+
+
+def function_objects() -> int:
+    gc.collect()
+    return sum(isinstance(x, FuncOp) and len(x.body.blocks) > 0 and x.sym_name.data != "op" for x in gc.get_objects())
+
+
+def test_programs_hold_no_function_that_was_lowered() -> None:
+    """Neither the fused copy, of which errors name ops, nor the launches: the function of the caller is the only one."""
+    here, before = detect(), function_objects()
+    compiled: Any = mind_runtime.compile(several_kernels(), target="native")
+    assert function_objects() == before + 1
+    native = lower(prepared(compiled.function, here), here)
+    assert [str(op) for op in compiled._executable.runner.launches().walk()] == [str(op) for op in native.launches.walk()]
+    x = np.zeros((33, 33), np.float32)
+    with pytest.raises(MindError, match=r"E8004.*ptir\.div|ptir\.div|division") as e:
+        compiled(x, x)
+    assert e.value.code == "E8004"
+    assert e.value.op in list(compiled.function.walk())

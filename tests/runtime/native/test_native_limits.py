@@ -146,7 +146,7 @@ def test_no_more_is_computed_than_units_of_the_size() -> None:
         program, [*(np.ones([1000 if d == "T" else d for d in s], t) for s, t in CASES["chain"][1]), np.array(9)]
     )
     assert not np.isnan(y[:9]).any()
-    launches = [op for op in program._executable.runner.whole().launches.walk() if isinstance(op, KernelOp) and op.sizes]
+    launches = [op for op in program._executable.runner.launches().walk() if isinstance(op, KernelOp) and op.sizes]
     for op in launches:
         for limit in op.word("limits"):
             units = limit.units(9, op.word("grid")[limit.axis])

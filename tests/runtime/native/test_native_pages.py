@@ -14,8 +14,9 @@ import pytest
 pytest.importorskip("llvmlite")
 
 import mind_runtime
-from mind_lowering.native import detect
-from mind_runtime.native import jit, pages
+from mind_dialect import ptir
+from mind_lowering import code_cache
+from mind_runtime.native import executable, pages
 from mind_runtime.native import program as native_program
 from ptir_forms import dot, program
 
@@ -107,11 +108,11 @@ def test_pages_that_the_heap_does_not_use_are_returned() -> None:
 
 
 def test_the_heap_is_returned_after_long_modules_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(code_cache.VARIABLE, "")
     counted: list[int] = []
-    monkeypatch.setattr(jit, "return_heap", lambda: counted.append(1))
-    monkeypatch.setattr(jit, "LONG", 2000)
-    host, text = detect(), "define i64 @f() #0 {{\n  ret i64 {0}\n}}\n\nattributes #0 = {{ nounwind }}\n"
-    jit.load(text.format(1), host, ["f"])
-    assert not counted
-    jit.load(text.format(2) + ";" * 2000 + "\n", host, ["f"])
-    assert counted == [1]
+    monkeypatch.setattr(executable, "return_heap", lambda: counted.append(1))
+    for long, expected in ((1 << 30, []), (100, [1])):
+        mind_runtime.clear_cache()
+        monkeypatch.setattr(executable, "LONG", long)
+        mind_runtime.compile(program("f32[8]", lambda x: [ptir.NegOp(x)]), target="native")
+        assert counted == expected
