@@ -73,12 +73,15 @@ ROWS = {
     "a window of one row": Case((5, 4), (9, 1), (9, 1, 4), (1, 2), (), (0,), 1),
     "indices of two dimensions": Case((5, 4), (3, 3, 1), (3, 3, 4), (2,), (0,), (0,), 2),
     "batches": Case((2, 5, 4), (9, 2, 1), (9, 2, 4), (2,), (1,), (1,), 2, (0,), (1,)),
+    "few rows": Case((12, 4), (9, 1), (9, 4), (1,), (0,), (0,), 1),
+    "few rows of a middle dimension": Case((3, 12, 4), (9, 1), (3, 9, 4), (0, 2), (1,), (1,), 1),
 }
 OTHERS = {
     "parts of rows": Case((5, 4), (9, 1), (9, 3), (1,), (0,), (0,), 1),
     "dimensions that are no neighbours": Case((5, 3, 4), (9, 2), (9, 3), (1,), (0, 2), (0, 2), 1),
     "several rows": Case((5, 4), (9, 1), (9, 2, 4), (1, 2), (), (0,), 1),
     "one column of others": Case((5, 4), (9, 1), (9,), (), (0, 1), (0,), 1),
+    "few parts of rows": Case((12, 4), (9, 1), (9, 3), (1,), (0,), (0,), 1),
 }
 
 
@@ -119,3 +122,41 @@ def test_rows_have_one_index_each(name: str) -> None:
     (scatter,) = [op for op in module.walk() if isinstance(op, ptir.ScatterReduceOp)]
     assert ops(module)["scatter_reduce"] == 1
     assert (len(read_type(scatter.operands[0].type).shape) > 1) == (name in ROWS)
+
+
+SUMS = {
+    "f32": ("f32", np.float32),
+    "f16": ("f16", np.float16),
+    "f64": ("f64", np.float64),
+    "si32": ("i32", np.int32),
+    "ui8": ("ui8", np.uint8),
+    "cf32": ("complex<f32>", np.complex64),
+}
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("name", SUMS)
+def test_what_sums_drop_changes_nothing(name: str, executor: str) -> None:
+    """Rows outside leave zeros of both signs in the first row as they are, also if NaN would be added."""
+    element, dtype = SUMS[name]
+    x, updates = np.zeros((6, 3), dtype), np.ones((4, 3), dtype)
+    if element not in ("i32", "ui8"):
+        x[:, 1], updates[1] = complex(-0.0, -0.0) if element.startswith("complex") else -0.0, np.nan
+    indices, expected = np.array([5, -1, 6, 5], np.int32), x.copy()
+    expected[5] = 2
+    types = [f"tensor<6x3x{element}>", "tensor<4xi32>", f"tensor<4x3x{element}>"]
+    scatter = f"""%r = "stablehlo.scatter"(%a, %b, %c) ({{ ^bb0(%x: tensor<{element}>, %y: tensor<{element}>):
+      %s = stablehlo.add %x, %y : tensor<{element}> stablehlo.return %s : tensor<{element}> }})
+      {{scatter_dimension_numbers = #stablehlo.scatter<{CASE_OF_SUMS.numbers()}>}} : ({", ".join(types)}) -> {types[0]}"""
+    arguments = ", ".join(f"%{name}: {type}" for name, type in zip("abc", types, strict=True))
+    found = run(program(arguments, scatter, types[0]), x, indices, updates, executor=executor)
+    assert np.asarray(found).tobytes() == expected.tobytes()
+
+
+CASE_OF_SUMS = Case((6, 3), (4,), (4, 3), (1,), (0,), (0,), 1)
+
+
+@pytest.mark.parametrize(("rows", "body", "pads"), [(11, "add", 0), (12, "add", 1), (11, "maximum", 1), (11, "replace", 1)])
+def test_the_larger_one_is_not_copied(rows: int, body: str, pads: int) -> None:
+    case = Case((12, 4), (rows, 1), (rows, 4), (1,), (0,), (0,), 1)
+    assert ops(read(text(case, body, inputs_of(case))))["pad"] == pads

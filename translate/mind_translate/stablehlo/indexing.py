@@ -3,9 +3,10 @@ Rows of gather and scatter.
 
 StableHLO clamps the starts of a gather and drops the elements of a scatter that leave the operand; PTIR refuses both when run.
 Rows along the first dimension become `take`, and rows that are scattered have one index each. All other dimension numbers become
-flat indices into the operand, which every target has kernels for. A scatter has one more element, or row, for what is dropped,
-which is cut off at the end. Products, and operands whose sizes are not known, become `gather_windows` and `scatter_windows`. A
-body that PTIR has no kind for runs update by update.
+flat indices into the operand, which every target has kernels for. What a scatter drops adds nothing to the first element, or row,
+where it adds to an operand that is larger than the updates; else there is one more for it, which is cut off at the end. Products,
+and operands whose sizes are not known, become `gather_windows` and `scatter_windows`. A body that PTIR has no kind for runs
+update by update.
 """
 
 from __future__ import annotations
@@ -258,15 +259,34 @@ def _scatter_rows(
     inside, dtype = {d - first: v for d, v in vectors.items()}, to.dtype(vectors[first])
     flat = _flat_indices(to, inside, numbers, dtype, tuple(shape[i] for i in batch))
     count, number = math.prod(numbers), math.prod(shape[i] for i in batch)
-    where = to.reshape(to.select(to.compare("less", flat, 0), to.like(count, flat), flat), (number,))
     extents = [*sizes[:first], number, *sizes[end:]]
     rows = to.reshape(to.transpose(updates, [*windows[:first], *batch, *windows[first:]]), tuple(extents))
-    more = [int(d == first) for d in range(len(extents))]
     cells = to.reshape(x, (*sizes[:first], count, *sizes[end:]))
-    padded = to.pad(cells, zero(to.dtype(x)), [0] * len(more), more)
-    places = to.place(where, [first], tuple(extents))
-    made = to.emit(ptir.ScatterReduceOp, padded, places, rows, kind=kind, axis=first)
-    return to.reshape(to.part(made, first, 0, count), sizes)
+    return to.reshape(_combined(to, kind, cells, to.reshape(flat, (number,)), rows, first), sizes)
+
+
+def _combined(to: StablehloConverter, kind: str, cells: SSAValue, numbers: SSAValue, rows: SSAValue, axis: int) -> SSAValue:
+    """
+    Combine rows along an axis with those of `cells` that the numbers say; -1 drops a row.
+
+    Of the smaller one there is a copy: dropped sums add nothing to the first row, or all that is dropped goes to one row more.
+    """
+    of_cells, of_rows = _sizes(to.shape(cells), to.shape(rows))
+    count, is_out = of_cells[axis], to.compare("less", numbers, 0)
+    if kind == "add" and math.prod(of_rows) < math.prod(of_cells):
+        nothing = {Kind.FLOAT: -0.0, Kind.COMPLEX: complex(-0.0, -0.0)}.get(to.dtype(rows).kind, 0)  # 0 would change a -0
+        rows = to.select(to.place(is_out, [axis], of_rows), to.like(nothing, rows), rows)
+        places = to.place(to.select(is_out, to.like(0, numbers), numbers), [axis], of_rows)
+        return to.emit(ptir.ScatterReduceOp, cells, places, rows, kind=kind, axis=axis)
+    places = to.place(to.select(is_out, to.like(count, numbers), numbers), [axis], of_rows)
+    made = to.emit(ptir.ScatterReduceOp, _one_more(to, cells, axis), places, rows, kind=kind, axis=axis)
+    return to.part(made, axis, 0, count)
+
+
+def _one_more(to: StablehloConverter, cells: SSAValue, axis: int) -> SSAValue:
+    """One row more along an axis, for what is dropped."""
+    more = [int(d == axis) for d in range(len(to.shape(cells)))]
+    return to.pad(cells, zero(to.dtype(cells)), [0] * len(more), more)
 
 
 def _flat_indices(
@@ -314,14 +334,13 @@ def scattered(to: StablehloConverter, op: ForeignOp, block: Block, xs: Values, f
     sizes, of_updates = _sizes(shape, to.shape(flat))
     count, number = math.prod(sizes), math.prod(of_updates)
     one = to.reshape(flat, (number,))
-    where = to.select(to.compare("less", one, 0), to.like(count, one), one)
     rows = [to.reshape(v, (number,)) for v in updates]
-    cells = [to.pad(to.reshape(x, (count,)), zero(to.dtype(x)), (0,), (1,)) for x in xs]
+    cells = [to.reshape(x, (count,)) for x in xs]
     kind = _scatter_kind(simple_kind(to, block), dtype) if len(xs) == 1 else None
     if kind is not None:
-        made: Values = [to.emit(ptir.ScatterReduceOp, cells[0], where, rows[0], kind=kind, axis=0)]
-    else:
-        made = _one_by_one(to, block, cells, where, rows)
+        return [to.reshape(_combined(to, kind, cells[0], one, rows[0], 0), sizes)]
+    where = to.select(to.compare("less", one, 0), to.like(count, one), one)
+    made = _one_by_one(to, block, [_one_more(to, v, 0) for v in cells], where, rows)
     return [to.reshape(to.part(v, 0, 0, count), sizes) for v in made]
 
 
