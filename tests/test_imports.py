@@ -125,6 +125,17 @@ def test_native_has_at_most_ten_floors():
     assert floors({name: targets for name, targets in graph.items() if name.startswith(native)}) <= 10
 
 
+def test_emitters_loaded_on_first_use_import_no_code_generation():
+    from mind_lowering.native.codegen import EMIT
+
+    native = "mind_lowering.native."
+    graph = imports_within(PACKAGES["mind_lowering"][0])
+    emitters = {native + name.rpartition(".")[0] for name in EMIT.values()}
+    assert emitters <= graph.keys()
+    graph[f"{native}codegen"] |= emitters
+    assert circles(graph) == []
+
+
 def test_the_plug_in_imports_nothing_heavy():
     file = PACKAGES["mind_tools"][0] / "universe.py"
     assert imported(file, nested=False) <= {"__future__", "collections", "functools", "importlib", "typing", "xdsl"}

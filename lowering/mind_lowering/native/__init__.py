@@ -8,7 +8,7 @@ The native CPU target: PTIR as LLVM IR text, already vectorised, one module per 
     plan.py          the launches so far: what kernels append to                     values.py   where values are
     codegen.py       kind of kernel -> its text, when memory is assigned      kernel_steps.py, kernel_text.py
     groups.py        a fused group -> one loop nest: its schedule (schedule.py) and text (loops.py, crossed.py over places.py)
-    rows/            fusions over the same rows -> one row kernel
+    rows/            fusions over the same rows -> one row kernel       emission.py in each: text
     products/        a product, and what is done before and after it                  convolutions/       <- the same with windows
     calling.py       how an entry calls a kernel: at once or by the pool of threads (pool/, record.py); partials.py, costs.py
     elementwise.py   op class -> instructions                    vmath/              <- functions of real numbers plug in here

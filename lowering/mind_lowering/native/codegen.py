@@ -5,17 +5,18 @@ The text of a function of launches: a kernel for each `launch.kernel`, and entri
 
 is the whole program where every op has a native kernel; each op that has none ends one entry, runs on NumPy, and begins the next.
 `%buffers` is a table of addresses (`table.py`). The entry gives each kernel the addresses that it works on, so that kernels which
-differ in nothing else are one function. The text of kernels has one row for each kind of step in `EMIT`; it depends on in-place
-updates and on non-temporal stores, so it is made when memory is assigned.
+differ in nothing else are one function. The text of kernels has one row for each kind of step in `EMIT`, loaded on first use; it
+depends on in-place updates and on non-temporal stores, so it is made when memory is assigned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
 from math import inf
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation
@@ -29,56 +30,31 @@ from ..launch.memory_ops import AllocOp, CopyOp, Space, ViewOp
 from ..launch.ref import read_ref
 from ..launch.return_op import ReturnOp
 from .attention import AttentionStep
-from .attention_kernel import emit_attention
 from .calling import Calls
-from .convolutions.convolution import ConvolutionStep, EmittedConvolution
-from .convolutions.loops import emit_convolution
-from .crossed import nest_of
+from .convolutions.convolution import ConvolutionStep
 from .extremes_gradient import ExtremesGradient
-from .extremes_gradient_loops import emit_extremes_gradient
-from .extremes_loops import emit_extremes
-from .failures import Failure, FailureSite, Sites
+from .failures import FailureSite, Sites
 from .first_extremes import FirstExtremes
 from .float_mode import current_mode, flushing, set_mode
 from .flow import Code, KernelCall, Nested, kernel_calls, run
-from .fourier import FourierTransform, emit_fourier
-from .fourier_batches import FourierBatch, emit_batch
-from .fourier_columns import FourierColumns, emit_columns
-from .fourier_halves import FourierHalves, emit_halves
+from .fourier import FourierTransform
+from .fourier_batches import FourierBatch
+from .fourier_columns import FourierColumns
+from .fourier_halves import FourierHalves
 from .groups import Group
 from .ir import Function, LlvmModule, identifier, symbol
 from .kernel_steps import Draw, IndexCheck, LaneSort, PrivateScatter, Scan, Scatter, Sort
-from .lane_matrices import emit_lane_factorization
-from .lane_sorts import emit_lane_sort
 from .loop_results import MOST_CALLS
 from .lowered import Entry, Foreign, Native, Note, Packing, Reading
-from .matrices import emit_factorization
 from .matrix_steps import Factorization, LaneFactorization
-from .nontemporal import APART
 from .outlining import alone, outlined, shown
 from .plan import TITLE, PlannedKernel
 from .planned_function import PlannedFunction
-from .private_scatters import emit_private_scatter
-from .products.blocked_dot import emit_blocked
-from .products.dot import emit_dots
-from .products.epilogue import begin_finishing, emitted, look_at_flag
 from .products.kernels import BlockedStep, ProductStep
-from .products.loops import emit_tiles
-from .products.pack import emit_panels, emit_rows
-from .products.product import EmittedProduct
-from .products.stream import emit_stream
-from .products.sums import emit_sums
 from .quicksort_steps import PartedSort
-from .random_numbers import emit_draw
-from .rows.along import AlongLoops
-from .rows.columns import ColumnLoops
-from .rows.loops import RowLoops
-from .rows.step import Layout, RowStep
-from .scans import emit_scan
-from .scatters import emit_check, emit_scatter
-from .sorts import emit_parted_sort, emit_sort
+from .rows.step import RowStep
 from .steps import NativeKernel, NativeStep
-from .systems import LinearSystem, emit_system
+from .systems import LinearSystem
 from .target_info import TargetInfo
 from .timing import Timer
 from .views import Buffer, Use, View
@@ -89,97 +65,39 @@ Emit = Callable[[Function, TargetInfo, Any, Sites], int]
 """Emits the body of the function of a step, with the sites that can fail; how many units of work it has."""
 
 
-def _emit_group(f: Function, host: TargetInfo, step: Group, sites: Sites) -> int:
-    """Emit the loop nest of a group; how many units of work it has."""
-    return nest_of(f, host, step, sites).emit()
-
-
-def _emit_rows(f: Function, host: TargetInfo, step: RowStep, sites: Sites) -> int:
-    """Emit a row kernel; how many units of work it has."""
-    chosen, plan = Layout.of(step.plan, step.views, host), step.plan
-    hints = [*(v.hint for v in plan.inputs.values()), *(v.hint for _, v, _ in plan.outputs)]
-    hints += [f"{op.result.name_hint or 'sum'}.partial" for op, _ in plan.columns]
-    if chosen.vectors:
-        loops: RowLoops = ColumnLoops(
-            f,
-            host,
-            sites,
-            plan,
-            chosen.axes,
-            chosen.along,
-            chosen.width,
-            vectors=chosen.vectors,
-            groups=chosen.groups,
-            kept=chosen.kept(plan),
-        )
-    else:
-        loops = AlongLoops(f, host, sites, plan, chosen.axes, chosen.along, chosen.width)
-    values = [v for _, v, _ in plan.outputs]
-    past = [
-        value
-        for value, streams in zip(values, step.past(host.shared_bytes // (APART if chosen.vectors else 1)), strict=True)
-        if streams
-    ]
-    loops.emit(step.views, hints, plan.rows, step.per_unit, past)
-    f.ret("0")
-    return -(-chosen.count(plan) // step.per_unit)
-
-
-def _emit_convolution(f: Function, host: TargetInfo, step: ConvolutionStep, sites: Sites) -> int:
-    """Emit a convolution; how many units of work it has."""
-    if host.checked:
-        sites.add(Failure.OUTSIDE, None)  # what an epilogue means that leaves a tile
-    made = EmittedConvolution(**vars(step.convolution), finish=begin_finishing(step.convolution.epilogue))
-    units = emit_convolution(f, host, made, sites)
-    f.ret("0")
-    return units
-
-
-PARTS: dict[str, Callable[[Function, TargetInfo, EmittedProduct], int]] = {
-    **{"panels": emit_panels, "rows": emit_rows, "dots": emit_dots, "stream": emit_stream},
-    **{"sums": emit_sums, "product": emit_tiles},
+EMIT: dict[type[NativeStep], str] = {
+    Group: "crossed.emit_group",
+    FirstExtremes: "extremes_loops.emit_extremes",
+    ExtremesGradient: "extremes_gradient_loops.emit_extremes_gradient",
+    RowStep: "rows.emission.emit_row_kernel",
+    ProductStep: "products.emission.emit_product",
+    BlockedStep: "products.blocked_dot.emit_blocked",
+    ConvolutionStep: "convolutions.emission.emit_convolution_step",
+    AttentionStep: "attention_kernel.emit_attention",
+    Sort: "sorts.emit_sort",
+    LaneSort: "lane_sorts.emit_lane_sort",
+    PartedSort: "sorts.emit_parted_sort",
+    Factorization: "matrices.emit_factorization",
+    LaneFactorization: "lane_matrices.emit_lane_factorization",
+    LinearSystem: "systems.emit_system",
+    FourierTransform: "fourier.emit_fourier",
+    FourierBatch: "fourier_batches.emit_batch",
+    FourierColumns: "fourier_columns.emit_columns",
+    FourierHalves: "fourier_halves.emit_halves",
+    Scan: "scans.emit_scan",
+    IndexCheck: "scatters.emit_check",
+    Scatter: "scatters.emit_scatter",
+    PrivateScatter: "private_scatters.emit_private_scatter",
+    Draw: "random_numbers.emit_draw",
 }
-"""By part of a product."""
+"""By kind of step, its emitter: a module, loaded on first use as most programs have few kinds, and a function of it."""
 
 
-def _emit_product(f: Function, host: TargetInfo, step: ProductStep, sites: Sites) -> int:
-    """Emit a part of a product; how many units of work it has."""
-    watched = host.checked and (step.product.epilogue.words or step.product.prologue is not None)
-    if watched:
-        sites.add(Failure.OUTSIDE, None)
-    units = PARTS[step.part](f, host, emitted(step.product))
-    if watched:
-        look_at_flag(f)
-    f.ret("0")
-    return units
-
-
-EMIT: dict[type[NativeStep], Emit] = {
-    Group: _emit_group,
-    FirstExtremes: emit_extremes,
-    ExtremesGradient: emit_extremes_gradient,
-    RowStep: _emit_rows,
-    ProductStep: _emit_product,
-    BlockedStep: emit_blocked,
-    ConvolutionStep: _emit_convolution,
-    AttentionStep: emit_attention,
-    Sort: emit_sort,
-    LaneSort: emit_lane_sort,
-    PartedSort: emit_parted_sort,
-    Factorization: emit_factorization,
-    LaneFactorization: emit_lane_factorization,
-    LinearSystem: emit_system,
-    FourierTransform: emit_fourier,
-    FourierBatch: emit_batch,
-    FourierColumns: emit_columns,
-    FourierHalves: emit_halves,
-    Scan: emit_scan,
-    IndexCheck: emit_check,
-    Scatter: emit_scatter,
-    PrivateScatter: emit_private_scatter,
-    Draw: emit_draw,
-}
-"""By kind of step."""
+@cache
+def emitter(kind: type[NativeStep]) -> Emit:
+    """Return the function of a row of `EMIT`."""
+    module, _, name = EMIT[kind].rpartition(".")
+    return cast("Emit", getattr(import_module(f"{__package__}.{module}"), name))
 
 
 def kernel_of(step: NativeStep, module: LlvmModule, host: TargetInfo, known: dict[Hashable, NativeKernel]) -> NativeKernel:
@@ -191,7 +109,7 @@ def kernel_of(step: NativeStep, module: LlvmModule, host: TargetInfo, known: dic
     f = module.function(name, "i64", [("ptr", "args"), ("i64", "begin"), ("i64", "end")])
     f.notes.append(f"{step.name}: {step.contents()}")
     sites = Sites()
-    units = EMIT[type(step)](f, host, step, sites)
+    units = emitter(type(step))(f, host, step, sites)
     numbers = {op: i for i, op in enumerate(step.sources)}
     fails = tuple([(s.failure, -1 if s.op is None else numbers[s.op]) for s in sites.found])
     known[key] = made = NativeKernel(name, units, fails, own=True, polls=f.polls)

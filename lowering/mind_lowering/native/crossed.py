@@ -26,10 +26,11 @@ from .target_info import LINE, TargetInfo
 from .transposes import transposed
 
 
-def nest_of(f: Function, host: TargetInfo, group: Group, sites: Sites) -> Nest:
-    """Return the loop nest of a group, on its way into a function."""
+def emit_group(f: Function, host: TargetInfo, group: Group, sites: Sites) -> int:
+    """Emit the loop nest of a group; how many units of work it has."""
     schedule = schedule_of(host, group)
-    return CrossedNest(f, group, sites, schedule) if isinstance(schedule, CrossedSchedule) else Nest(f, group, sites, schedule)
+    crossed = isinstance(schedule, CrossedSchedule)
+    return (CrossedNest(f, group, sites, schedule) if crossed else Nest(f, group, sites, schedule)).emit()
 
 
 AHEAD = 2

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -80,6 +79,8 @@ def objects(text: str, host: TargetInfo, threads: int) -> list[bytes]:
     machines = [machine(host, optimised=part.optimised) for part in parts]  # no other may use one meanwhile
     if len(parts) == 1 or threads == 1:
         return [_emitted(made, _parsed(part.text, made)) for part, made in zip(parts, machines, strict=True)]
+    from concurrent.futures import ThreadPoolExecutor  # slow to load, and most modules are one part
+
     with ThreadPoolExecutor(min(threads, len(parts))) as pool:  # parts are compiled while others are parsed
         emitting = [pool.submit(_emitted, made, _parsed(part.text, made)) for part, made in zip(parts, machines, strict=True)]
         return [future.result() for future in emitting]

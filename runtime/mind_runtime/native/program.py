@@ -32,7 +32,6 @@ from mind_passes.callees import calls_in
 from mind_passes.dim_names import dims_of
 from mind_passes.fusion.defuse import defuse
 from mind_passes.inline import inlined
-from mind_passes.shape.mask_padding import mask_padding
 
 from ..bound import Bound
 from ..general import general_body
@@ -175,6 +174,8 @@ class NativeProgram(Program):
 
     def _masked(self) -> tuple[Program, Sequence[str]]:
         """Return this program with masks, whose inputs may be padded, and the names whose sizes it takes in addition."""
+        from mind_passes.shape.mask_padding import mask_padding  # slow to load, and only open sizes are padded
+
         func = inlined(self._func).func if calls_in(self._func) else self._func.clone()
         _ = ModuleOp([func], {VERSION_ATTRIBUTE: StringAttr(SPEC_VERSION)})
         defuse(func)
