@@ -148,7 +148,9 @@ FAMILIES: dict[str, Workload] = {
     "bodies": Workload("forces between 2048 bodies", _bodies),
     "lstm": Workload("LSTM of 256, 64 steps of 32 sequences, value and gradients", _sequences),
     "selective_scan": Workload("selective scan, 512 steps of 512 channels and 16 states", _selective),
-    "embedding": Workload("4,096 rows of a table of 50,257 x 256, and its gradient", _words, moves("dy", "dy", written=["table", "dy"])),
+    "embedding": Workload(
+        "4,096 rows of a table of 50,257 x 256, and its gradient", _words, moves("dy", "dy", written=["table", "dy"])
+    ),
     "histogram": Workload("histogram of 4 million numbers in 256 bins", _samples, moves("x")),
     "stencil": Workload("100 steps of heat on 512 x 512", lambda small: normal(43, u=(20, 20) if small else (512, 512))),
     "stencil_gradient": Workload("50 steps of heat with sinks on 512 x 512, value and gradients", _plate),
