@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -133,17 +134,22 @@ def _is_dtype(x: Any) -> bool:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of argument: its description, the predicate, and whether it is checked before the function runs."""
+    """
+    A kind of argument: its description, the predicate, and whether it is checked before the function runs.
+
+    All values of `types`, the usual ones, are accepted without a call of the predicate.
+    """
 
     expected: str
     accepts: Callable[[Any], bool]
     early: bool = False
+    types: tuple[type, ...] = ()
 
 
-FLAG = Kind("True or False", _is_flag, early=True)
-WHOLE = Kind("an integer", _is_whole, early=True)
-REAL = Kind("a real number", _is_real, early=True)
-WORD = Kind("a string", lambda x: isinstance(x, str), early=True)
+FLAG = Kind("True or False", _is_flag, early=True, types=(bool,))
+WHOLE = Kind("an integer", _is_whole, early=True, types=(int,))
+REAL = Kind("a real number", _is_real, early=True, types=(int, float))
+WORD = Kind("a string", lambda x: isinstance(x, str), early=True, types=(str,))
 FUNCTION = Kind("a function", callable, early=True)
 WHOLES = Kind("a sequence of integers", _are_wholes)
 SEVERAL = Kind("an integer or a sequence of integers", _are_several)
@@ -237,19 +243,22 @@ def checked(function: F, name: str | None = None) -> F:
         for i, p in enumerate(signature.parameters.values())
         if p.name in early and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     )
+    first = positions[0][0] if positions else sys.maxsize
+    named = tuple((n, p, kind, kind.types) for n, (p, kind) in early.items() if p.kind is not p.POSITIONAL_ONLY)
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        count = len(args)
-        for i, p, kind in positions:
-            if i >= count:
-                break
-            if not kind.accepts(x := args[i]) and not (x is None and _may_be_none(p)):
-                _refuse(title, p, x, kind)
-        for n, x in options.items():
-            found = early.get(n)
-            if found is not None and not found[1].accepts(x) and not (x is None and _may_be_none(found[0])):
-                _refuse(title, *(found[0], x, found[1]))
+        if len(args) > first:
+            for i, p, kind in positions:
+                if i >= len(args):
+                    break
+                if type(x := args[i]) not in kind.types and not kind.accepts(x) and not (x is None and _may_be_none(p)):
+                    _refuse(title, p, x, kind)
+        if options:
+            for n, p, kind, types in named:
+                if n in options and type(x := options[n]) not in types and not kind.accepts(x):
+                    if x is not None or not _may_be_none(p):
+                        _refuse(title, p, x, kind)
         try:
             return function(*args, **options)
         except MindError:

@@ -205,44 +205,41 @@ class Plan:
         shape = tuple([x.shape[len(axes) + i] for i in range(len(rest))])
         if len(axes) > 1:
             x = reshaped(x, (prod(extents), *shape))
-        flat = self._flat(extents)
+        flat = self.joint(self.indices, extents)
         found = emit(ptir.TakeOp, x, flat)
-        place = self._place(only_axes=True)
+        place = self.place(only_axes=True)
         block = list(range(flat.ndim))
         others = [flat.ndim + i for i in range(len(rest))]
         found = transposed(found, tuple([*others[:place], *block, *others[place:]]))
         return reshaped(found, self.final(list(shape), flat.shape))
 
     def positions(self) -> Array:
-        """The positions of the selected elements in row-major order; one out of range where an index is."""
+        """The positions of the selected elements in row-major order."""
         from .rows.creation import iota
         from .rows.manipulation import reshaped
 
-        if len(self.indexed) < len(self.shape):
-            return self.gather(reshaped(iota((prod(self.shape),), 0, int64), self.shape))
-        flat = cast(self._flat(list(self.shape)), int64)
-        return reshaped(flat, self.final([], flat.shape))
+        return self.gather(reshaped(iota((prod(self.shape),), 0, int64), self.shape))
 
     def sliced(self, x: Array) -> Array:
         """The window along every axis, in one op."""
         starts, sizes, steps = tuple(self.starts), tuple(self.sizes), tuple(self.steps)
         if sizes == self.shape and not any(starts):
             return x
-        if UNKNOWN in (*starts, *sizes):
+        if UNKNOWN in starts + sizes:
             message = f"a part of an array of shape {list(self.shape)}, expected names or sizes for all dimensions"
             raise fault("E1109", message, name=UNKNOWN)
         if all(s == 1 for s in steps):
             return emit(ptir.SliceOp, x, starts=starts, sizes=sizes)
         return emit(ptir.StridedSliceOp, x, starts=starts, limits=tuple(self.limits), strides=steps)
 
-    def _flat(self, extents: list[Any]) -> Array:
-        """One index for the joint axis of the indexed axes; negative ones count from the end."""
+    def joint(self, indices: list[Array], extents: list[Any]) -> Array:
+        """One index for the joint axis of axes with an index; negative ones count from the end, one out of range stays so."""
         from .rows import elementwise as e
         from .rows.parts import select
 
-        shape = broadcast_shapes(*(i.shape for i in self.indices), *self._truth_shape())
+        shape = broadcast_shapes(*(i.shape for i in indices), *self._truth_shape())
         flat: Array | None = None
-        for index, n in zip(self.indices, extents, strict=True):
+        for index, n in zip(indices, extents, strict=True):
             wide = broadcast(index if index.dtype.name in ("int32", "int64") else cast(index, int64), shape)
             if kind_of(index.dtype) == "i":
                 wide = select(e.less(wide, constant(0, wide.dtype, shape)), e.add(wide, _extent(n, wide.dtype, shape)), wide)
@@ -252,7 +249,7 @@ class Plan:
         assert flat is not None
         return flat
 
-    def _place(self, *, only_axes: bool) -> int:
+    def place(self, *, only_axes: bool) -> int:
         """Before which of the other axes of the result those of the index arrays stand."""
         advanced = [i for i, kind in enumerate(self.layout) if kind in ("index", "drop", "truth")]
         first = advanced[0] if advanced == list(range(advanced[0], advanced[-1] + 1)) else 0
@@ -264,7 +261,7 @@ class Plan:
         rest = iter(extents)
         shape = [next(rest) if kind == "axis" else 1 for kind in self.layout if kind in ("axis", "new")]
         if self.indexed or self.truth is not None:
-            place = self._place(only_axes=False)
+            place = self.place(only_axes=False)
             shape[place:place] = block if self.indexed else self._truth_shape()[0]
         return tuple(shape)
 

@@ -1,8 +1,8 @@
 """
 Changes of elements: `x[k] = v` on concrete arrays, and `x.at[k]`, whose methods return a new array.
 
-A window of a step of 1 is an update at constant places, a mask is a selection, and everything else scatters into the elements in
-row-major order.
+A window of a step of 1 is an update at constant places, a mask is a selection, index arrays scatter rows, and everything else
+scatters into the elements in row-major order.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from .indexing import Plan, bounded, getitem
 from .keys import Key, concrete_key, index_error, shown_key
 from .kinds import is_numpy, number_type
 from .operands import array_of, broadcast, cast, is_number
+from .row_updates import combined_rows, scattered_rows, selects_rows
 from .trace import ACTIVE, TracedArray
 
 
@@ -208,27 +209,16 @@ class Update:
         return where(inside, emit(ptir.PadOp, update, pad_value=_zero(update.dtype), **around), self._x)
 
     def _scattered(self, plan: Plan, kind: str, new: Array) -> Array:
-        """Elements by their place in row-major order."""
+        """Rows where the key selects whole ones, else elements by their place in row-major order."""
         from .rows.manipulation import reshaped
 
         x = self._x
-        count = prod(x.shape)
+        if selects_rows(plan):
+            return scattered_rows(x, plan, kind, new)
         places = plan.positions()
-        updated = prod(places.shape)
+        count, updated = prod(x.shape), prod(places.shape)
         updates = reshaped(broadcast(new, places.shape), (updated,))
-        flat = reshaped(x, (count,))
-        indices = reshaped(places, (updated,))
-        if kind == "mul":
-            return reshaped(_multiplied(flat, indices, updates), x.shape)
-        return reshaped(emit(ptir.ScatterReduceOp, flat, indices, updates, kind=kind, axis=0), x.shape)
-
-
-def _multiplied(flat: Array, indices: Array, updates: Array) -> Array:
-    """Elements of a vector times all updates that meet there: `scatter_reduce` has no such kind."""
-    dims: dict[str, Any] = dict.fromkeys(("update_window_dims", "input_batching_dims", "scatter_indices_batching_dims"), ())
-    targets: dict[str, Any] = dict.fromkeys(("inserted_window_dims", "scatter_dims_to_operand_dims"), (0,))
-    how: dict[str, Any] = {"kind": "mul", "index_vector_dim": 1, "mode": "raise", "unique": False}
-    return emit(ptir.ScatterWindowsOp, flat, indices, updates, **dims, **targets, **how)
+        return reshaped(combined_rows(kind, reshaped(x, (count,)), reshaped(places, (updated,)), updates, 0), x.shape)
 
 
 def _is_inside(start: Any, size: Any, n: Any) -> bool:

@@ -183,13 +183,13 @@ def running(kind: str, x: Any, axis: int = 0, dtype: Any = None) -> Array:
     return emit(ptir.CumulativeOp, array, kind=kind, axis=axis_of(axis, array.ndim, kind), exclusive=False, reverse=False)
 
 
-@row("cummax", standard=False, category="real", derivative=PIECEWISE)
+@row(standard=False, category="real", derivative=PIECEWISE)
 def cummax(a: Any, /, axis: int | None = None) -> Array:
     """Return the greatest of all elements along `axis` up to each one, in row-major order for None; NaN from a NaN on."""
     return running("max", *along(one("cummax", "real", a), axis, "cummax"))
 
 
-@row("cummin", standard=False, category="real", derivative=PIECEWISE)
+@row(standard=False, category="real", derivative=PIECEWISE)
 def cummin(a: Any, /, axis: int | None = None) -> Array:
     """Return the least of all elements along `axis` up to each one, in row-major order for None; NaN from a NaN on."""
     return running("min", *along(one("cummin", "real", a), axis, "cummin"))
