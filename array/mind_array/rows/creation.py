@@ -12,7 +12,7 @@ from mind_dialect import ptir
 from ..array import Array, check_device, wrap, wrap_shared
 from ..dim import Dim
 from ..dim_values import dim_value
-from ..dtypes import DEFAULTS, DType, check_fits, float64, in_native_order, int64, ptir_dtype
+from ..dtypes import DEFAULTS, DType, check_fits, float64, in_native_order, int64, kind_of, ptir_dtype
 from ..emit import constant, emit
 from ..faults import fault
 from ..kinds import is_numpy, is_sequence
@@ -157,10 +157,11 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """Return `fill_value` in every element."""
     check_device(device)
-    if type(fill_value) not in DEFAULTS or (type(fill_value) is float and dtype is not None):  # casts as arrays are
+    wanted = dtype_or(dtype, DEFAULTS.get(type(fill_value), float64))
+    is_cast = type(fill_value) is float and kind_of(wanted) not in "fc"  # as elements of arrays are
+    if is_cast or type(fill_value) not in DEFAULTS:
         value = array_of(fill_value, "full", "fill_value")
         return broadcast(cast_to(value, dtype_or(dtype, value.dtype)), shape_of(shape, "full"))
-    wanted = dtype_or(dtype, DEFAULTS[type(fill_value)])
     check_fits(fill_value, wanted)
     return constant(fill_value, wanted, shape_of(shape, "full"))
 

@@ -13,7 +13,7 @@ pytest.importorskip("llvmlite")
 
 from mind_dialect import ptir
 from mind_dialect.ptir.types import DTYPES
-from mind_lowering.native import TARGETS, codegen, crossed, scans, schedule
+from mind_lowering.native import TARGETS, crossed, scans, schedule
 from mind_lowering.native.program import lower, prepared
 from mind_runtime.native import jit
 from native_same import block, same, way
@@ -175,12 +175,12 @@ def test_which_way_units_of_work_run(types: str, body: Any, is_short: bool, isa:
     """The most streams of memory are passed line after line: a row that is read again and again is none."""
     found: list[bool] = []
 
-    def nest_of(f: Any, host: Any, group: Any, sites: Any) -> Any:
-        made = crossed.nest_of(f, host, group, sites)
-        found.append(isinstance(made, crossed.CrossedNest) and made.crossing.is_short)
+    def schedule_of(host: Any, group: Any) -> Any:
+        made = schedule.schedule_of(host, group)
+        found.append(isinstance(made, schedule.CrossedSchedule) and made.is_short)
         return made
 
-    monkeypatch.setattr(codegen, "nest_of", nest_of)
+    monkeypatch.setattr(crossed, "schedule_of", schedule_of)
     lower(prepared(function_of(program(types, body)), TARGETS[isa]), TARGETS[isa])
     assert found[-1] == is_short
 
