@@ -157,9 +157,9 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """Return `fill_value` in every element."""
     check_device(device)
-    wanted = dtype_or(dtype, DEFAULTS.get(type(fill_value), float64))
-    is_cast = type(fill_value) is float and kind_of(wanted) not in "fc"  # as elements of arrays are
-    if is_cast or type(fill_value) not in DEFAULTS:
+    is_number = type(fill_value) in DEFAULTS
+    wanted = dtype_or(dtype, DEFAULTS[type(fill_value)] if is_number else float64)
+    if not is_number or (type(fill_value) is float and kind_of(wanted) not in "fc"):  # cast as elements of arrays are
         value = array_of(fill_value, "full", "fill_value")
         return broadcast(cast_to(value, dtype_or(dtype, value.dtype)), shape_of(shape, "full"))
     check_fits(fill_value, wanted)
