@@ -16,8 +16,8 @@ from mind_dialect.ptir.types import I1, PtirDType
 from .failures import Sites
 from .groups import Group
 from .ir import Function
-from .kernel_text import prefetch, unflattened
-from .lanes import Lanes, register, stored
+from .kernel_text import unflattened
+from .lanes import Lanes, register
 from .loops import Nest
 from .nontemporal import APART
 from .places import Indexes, Place, Places
@@ -133,7 +133,7 @@ class CrossedNest(Nest):
         for i in range(assigned):
             place = self.lines.place(spot, {**at, self.along: self.f.add(start, str(i))})
             if self.crossing.asks:
-                self.ask_for(place, j)
+                self.ask_for(place, self.f.add(j, str(AHEAD * self.width)))
             rows.append(vector.convert("zext", register(dtype), type, self.lines.read(place, j, vector)))
         rows += [lanes.number(type, 0)] * (self.width - assigned)
         return transposed(lanes, type, rows)
@@ -148,18 +148,14 @@ class CrossedNest(Nest):
             found.append(self.point([next(own) if p is None else p for p in others], start, lanes))
         targets = self.places(self.outputs, now)
         for start in starts if self.crossing.asks else ():
+            later = self.f.add(start, str(AHEAD * self.width))
             for place in others:
-                if place is not None and not place.is_value and not place.along and self.stride(place.spot) == 1:
-                    self.ask_for(place, start)
+                if place is not None and self.is_run(place):
+                    self.ask_for(place, later)
             for place in targets:
-                if self.stride(place.spot) == 1 and id(place.spot) not in self.past:
-                    self.ask_for(place, start, write=True)
+                if self.is_run(place) and id(place.spot) not in self.past:
+                    self.ask_for(place, later, write=True)
         self.put(targets, starts, every, found)
-
-    def ask_for(self, place: Place, index: str, *, write: bool = False) -> None:
-        """Ask for a line that comes some squares after the one at an index."""
-        type = stored(place.spot.view.dtype)
-        prefetch(self.f, self.f.address(type, place.text, self.f.add(index, str(AHEAD * self.width))), write=write)
 
     def others(self, at: Indexes) -> list[Place | None]:
         """Return where operands are that are not crossed; None for those that are."""

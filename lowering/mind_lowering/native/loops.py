@@ -23,7 +23,7 @@ from .elementwise import emit
 from .failures import Sites
 from .groups import Group, only_summed
 from .ir import Function, identifier
-from .kernel_text import prefetch, unflattened
+from .kernel_text import unflattened
 from .lanes import Lanes, stored
 from .nontemporal import twice
 from .places import Indexes, Place, Places, Spot
@@ -312,12 +312,10 @@ class Nest(Places):
             return
         for place in sources:
             view = place.spot.view
-            if place.along or self.stride(place.spot) != 1 or traffic([view]) <= self.host.l1_bytes:
+            if not self.is_run(place) or traffic([view]) <= self.host.l1_bytes:
                 continue
-            dtype = view.dtype
-            for line in range(AHEAD, AHEAD + len(every) * self.width * dtype.size, LINE):
-                at = self.f.add(index, str(line // dtype.size))
-                prefetch(self.f, self.f.address(stored(dtype), place.text, at))
+            for line in range(AHEAD, AHEAD + len(every) * self.width * view.dtype.size, LINE):
+                self.ask_for(place, self.f.add(index, str(line // view.dtype.size)))
 
     def compute(self, sources: list[Place], targets: list[Place], index: str, every: list[Lanes]) -> list[dict[SSAValue, str]]:
         """Read, compute and write some vectors; every value of each."""

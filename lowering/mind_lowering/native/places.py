@@ -16,7 +16,7 @@ from mind_dialect.ptir.types import PtirDType
 from .casts import constant, counted
 from .failures import Failure, Sites
 from .ir import Function
-from .kernel_text import argument, fail_where
+from .kernel_text import argument, fail_where, prefetch
 from .lanes import Lanes, ones, register, stored
 from .nest import Axis
 from .target_info import LINE, TargetInfo
@@ -131,6 +131,14 @@ class Places:
         if isinstance(view.base, Indices):
             return Place(spot, index, along=along)
         return Place(spot, self.f.address(stored(view.dtype), spot.base, index), index, along=along)
+
+    def is_run(self, place: Place) -> bool:
+        """Return whether lanes are next to each other in memory, from a place on."""
+        return place.spot.in_memory and not place.is_value and not place.along and self.stride(place.spot) == 1
+
+    def ask_for(self, place: Place, index: str, *, write: bool = False) -> None:
+        """Ask for the line of memory of the element at an index from a place on, to read or to write it."""
+        prefetch(self.f, self.f.address(stored(place.spot.view.dtype), place.text, index), write=write)
 
     def uniform(self, place: Place) -> Place:
         """A place that does not move along the lanes, read."""

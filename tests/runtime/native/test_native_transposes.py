@@ -201,6 +201,23 @@ def test_large_arrays_are_asked_for_line_by_line(types: str, body: Any, asks: bo
         assert ("@llvm.prefetch" in lower(prepared(function_of(program(types, body)), host), host).text) == expected
 
 
+@pytest.mark.parametrize("isa", ["avx512", "baseline"])
+def test_what_is_counted_is_not_asked_for(isa: str) -> None:
+    """Only the transposed operand, the other one and the result lie in memory; a counter along the lanes does not."""
+
+    def counted(v: Any, w: Any, axis: int) -> Any:
+        counter = ptir.IotaOp(shape=(500, 320), dtype=DTYPES["f32"], axis=axis).results[0]
+        return ptir.AddOp(ptir.AddOp(transpose(v), w).result, counter).result
+
+    host = replace(TARGETS[isa], shared_bytes=0)
+    types = "f32[320,500] f32[500,320]"
+    plain = lower(prepared(function_of(program(types, lambda v, w: ptir.AddOp(transpose(v), w).result)), host), host)
+    for axis in (0, 1):
+        native = lower(prepared(function_of(program(types, lambda v, w, axis=axis: counted(v, w, axis))), host), host)
+        jit.assembly(native.text, host)
+        assert native.text.count("@llvm.prefetch") == plain.text.count("@llvm.prefetch")
+
+
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("way")
 def test_lines_are_asked_for_beyond_the_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from ..casts import constant
 from ..elementwise import emit, integer_test
 from ..failures import Failure, Sites
 from ..ir import Function, identifier
-from ..kernel_text import fail_where, prefetch
+from ..kernel_text import fail_where
 from ..lanes import Lanes, register, stored
 from ..nest import Axis
 from ..nontemporal import twice
@@ -260,11 +260,10 @@ class AlongLoops(RowLoops):
         for place in run.places.values():
             spot, dtype = place.spot, place.spot.view.dtype
             step = spot.strides[self.kept_axes[-1]]
-            if not spot.in_memory or place.along or self.stride(spot) != 1 or not step:
+            if not self.is_run(place) or not step:
                 continue
             if self.extent * dtype.size >= FETCHED and before * dtype.size % LINE == 0:
-                next = self.f.address(stored(dtype), place.text, self.f.add(iteration.index, str(step)))
-                prefetch(self.f, next)
+                self.ask_for(place, self.f.add(iteration.index, str(step)))
 
     def claims(self, stage: int, value: Value, spot: Spot) -> bool:
         """Return whether this pass, the dearest before that which writes a value, asks for the lines to be written."""
@@ -276,7 +275,7 @@ class AlongLoops(RowLoops):
         """Ask for the lines of some lanes that a later pass writes, unless `before` elements of this iteration are on them."""
         for value, place in claimed:
             if before * value.dtype.size % LINE == 0:
-                prefetch(self.f, self.f.address(stored(value.dtype), place.text, iteration.index), write=True)
+                self.ask_for(place, iteration.index, write=True)
 
 
 def _widening(dtype: PtirDType) -> str:

@@ -25,7 +25,7 @@ from ..casts import constant
 from ..elementwise import emit
 from ..failures import Failure, Sites
 from ..ir import Function, identifier
-from ..kernel_text import fail_where, prefetch, unflattened
+from ..kernel_text import fail_where, unflattened
 from ..lanes import Lanes, register, stored
 from ..nest import Axis
 from ..nontemporal import twice
@@ -350,8 +350,7 @@ class ColumnLoops(RowLoops):
         for place in places:
             spot, size = place.spot, place.spot.view.dtype.size
             step = spot.strides[self.inner[-1]]
-            if not spot.in_memory or place.along or self.stride(spot) != 1 or step * size < LINE:
+            if not self.is_run(place) or step * size < LINE:
                 continue
             for line in range(0, len(self.iterations) * self.width * size, LINE):
-                index = self.f.add(start, str(AHEAD * step + line // size))
-                prefetch(self.f, self.f.address(stored(spot.view.dtype), place.text, index), write=write)
+                self.ask_for(place, self.f.add(start, str(AHEAD * step + line // size)), write=write)
