@@ -91,7 +91,8 @@ class Calls:
             if not shared:
                 return f.op(f"call i64 {symbol(name)}(ptr {given}, i64 0, i64 {units})", "status")
             words = 0 if not kernel.sites else 1 + len(step.addresses) + more if kernel.own else -1
-            parts = f"ptr {symbol(name)}, ptr {given}, i64 {units}, i64 {chunk(kernel.units, cost)}, i64 {words}"
+            caches = costs.traffic(step.addresses) // self.host.l2_bytes
+            parts = f"ptr {symbol(name)}, ptr {given}, i64 {units}, i64 {chunk(kernel.units, cost)}, i64 {words}, i64 {caches}"
             return f.op(f"call i64 {self.function(Record.SHARE)}({parts}, ptr {self.record})", "status")
 
         status = run() if self.timer is None else self.timer.around(f, _timed(kernel, step, op.location), run)

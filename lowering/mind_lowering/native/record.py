@@ -83,6 +83,7 @@ GLOBALS = {
     "units": "i64 0",
     "size": "i64 0",
     "words": "i64 0",
+    "alternates": "i64 0",
     "chunks": "i64 0",
     "most": "i64 0",
     "mode": "i64 0",

@@ -17,6 +17,8 @@ pytest.importorskip("llvmlite")
 
 from mind_lowering.native import TARGETS
 from mind_lowering.native.host import this_machine
+from mind_lowering.native.ir import LlvmModule
+from mind_lowering.native.pool.chunks import chunk_at
 from mind_lowering.native.pool.pool import pool_text
 from mind_lowering.native.record import INTERRUPTED, MOST_CHUNKS, Record, System, system_of
 from mind_runtime.native import jit, pool
@@ -83,14 +85,16 @@ def pool_of(system: System, spin: int, imports: dict[str, int] | None = None) ->
     }
     text = pool_text(host.triple, system, spin, 10_000_000)
     share, poll = jit.load_for_good(text, host, ["mind.share", "mind.poll"], imports or {}).values()
-    function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 6)(share)
+    function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 7)(share)
 
-    def run(units: int, size: int, threads: int, words: int = 0, counts: Any = None, name: str = "count") -> tuple[int, Any, Any]:
+    def run(
+        units: int, size: int, threads: int, words: int = 0, counts: Any = None, name: str = "count", caches: int = 0
+    ) -> tuple[int, Any, Any]:
         counts = np.zeros(units, np.int32) if counts is None else counts
         record = np.zeros(Record.WORDS, np.int64)
         record[Record.THREADS], record[Record.SHARE], record[Record.POLL] = threads, share, poll
         table = np.array([record.ctypes.data, counts.ctypes.data], np.uint64)
-        status = function(kernels[name].addresses[name], table.ctypes.data, units, size, words, record.ctypes.data)
+        status = function(kernels[name].addresses[name], table.ctypes.data, units, size, words, caches, record.ctypes.data)
         return status, counts, record
 
     return run
@@ -116,8 +120,8 @@ def run(request: Any) -> Share:
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_each_unit_is_run_once(run: Share, threads: int, words: int) -> None:
     for units, size in SIZES:
-        for _ in range(10):
-            status, counts, _ = run(units, size, threads, words)
+        for i in range(10):
+            status, counts, _ = run(units, size, threads, words, caches=threads + i % 3)
             assert status == 0
             assert (counts == 1).all(), (units, size)
 
@@ -129,9 +133,26 @@ def test_the_first_failure_is_told(run: Share, threads: int) -> None:
         counts = np.zeros(3000, np.int32)
         places = rng.integers(0, 3000, 9)
         counts[places] = 100
-        status, _, record = run(3000, 11, threads, 2, counts)
+        status, _, record = run(3000, 11, threads, 2, counts, caches=100)
         assert (status, record[0]) == (7, places.min())
         assert (counts[: places.min()] == 1).all()
+
+
+def test_halves_of_every_other_job_that_alternates_are_backwards() -> None:
+    host = this_machine()
+    for alternates in (0, 1):
+        module = LlvmModule(host.triple, "the order of chunks")
+        module.globals.append(f"@alternates = internal global i64 {alternates}, align 8")
+        f = module.function("chunk", "i64", [("i64", "place"), ("i64", "count"), ("i64", "job")], internal=False)
+        f.ret(chunk_at(f, "%place", "%count", "%job"))
+        library = jit.load(module.text(), host, ["chunk"])
+        chunk = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 4)(library.addresses["chunk"])
+        for count in range(2, 9):
+            plain = list(range(count))
+            halves = [*reversed(plain[: count // 2]), *reversed(plain[count // 2 :])]
+            for job in (6, 7, (1 << 32) - 1):
+                expected = halves if alternates and job % 2 else plain
+                assert [chunk(place, count, job) for place in plain] == expected, (alternates, count, job)
 
 
 @pytest.mark.parametrize("words", [0, 2], ids=["plain", "can fail"])

@@ -13,7 +13,7 @@ from ..timing import emit_clock
 
 WAIT, WAKE = 128, 129
 """Numbers of Linux: of what to do at a word that threads of one process wait for."""
-JOB = (("ptr", "kernel"), ("ptr", "args"), ("i64", "units"), ("i64", "size"), ("i64", "words"))
+JOB = (("ptr", "kernel"), ("ptr", "args"), ("i64", "units"), ("i64", "size"), ("i64", "words"), ("i64", "caches"))
 """Parameters of what runs a kernel."""
 
 
@@ -166,7 +166,8 @@ class Chunks:
             pair = f.op(f"cmpxchg ptr @ticket, i64 {now}, i64 {new} seq_cst seq_cst", "pair")
             last = f.op(f"sub i64 {count}, {f.add(back, '1')}", "last")
             is_front = f.op(f"icmp eq i64 %step, {FRONT}", "is_front")
-            chunk.append(f.op(f"select i1 {is_front}, i64 {front}, i64 {last}", "chunk"))
+            place = f.op(f"select i1 {is_front}, i64 {front}, i64 {last}", "place")
+            chunk.append(chunk_at(f, place, count, job))
             return f.op(f"extractvalue {{ i64, i1 }} {pair}, 1", "got")
 
         until(f, attempt)
@@ -183,6 +184,22 @@ def taken(f: Function, ticket: str) -> tuple[str, str]:
     """Emit the numbers of chunks that a ticket says are taken from the front and from the back."""
     front = f.op(f"and i64 {ticket}, {BACK - 1}", "front")
     return front, f.op(f"and i64 {f.op(f'lshr i64 {ticket}, 16', 'back')}, {BACK - 1}", "back")
+
+
+def chunk_at(f: Function, place: str, count: str, job: str) -> str:
+    """
+    Emit the number of the chunk at a place of a job's order.
+
+    That is the place itself, but in every other job that alternates: there each half of them is backwards, so that the caller and
+    the workers, who met in the middle, begin with what they had last.
+    """
+    half = f.op(f"lshr i64 {count}, 1", "half")
+    low = f.op(f"icmp slt i64 {place}, {half}", "low")
+    both = f.op(f"select i1 {low}, i64 {half}, i64 {f.add(half, count)}", "both")
+    back = f.op(f"sub i64 {f.op(f'sub i64 {both}, 1', 'end')}, {place}", "back")
+    mask = f.op("load atomic i64, ptr @alternates monotonic, align 8", "alternates")
+    odd = f.op(f"trunc i64 {f.op(f'and i64 {job}, {mask}', 'odd')} to i1", "odd")
+    return f.op(f"select i1 {odd}, i64 {back}, i64 {place}", "chunk")
 
 
 def exchanged(f: Function, expected: str) -> str:

@@ -1,7 +1,7 @@
 """
 The pool of threads, as LLVM IR: a module of its own, one for a process, that knows nothing of programs.
 
-    i64 @mind.share(ptr %kernel, ptr %args, i64 %units, i64 %size, i64 %words, ptr %record)
+    i64 @mind.share(ptr %kernel, ptr %args, i64 %units, i64 %size, i64 %words, i64 %caches, ptr %record)
     i64 @mind.poll(ptr %record)
 
 `share` runs all units of a kernel, `%size` at a time: a chunk. It gives the status of the first chunk that fails, or another if
@@ -13,7 +13,8 @@ another one, or from within a call, runs alone. A fork of the process makes work
 Threads agree on one word, the ticket: the number of the job, and the numbers of chunks taken from the back and from the front.
 Chunks are taken by compare-and-swap of all of it, so no thread gets a chunk of a job that is over. A kernel that can fail is run
 on a copy of its arguments (`%words` addresses) with a record of failures of its own; its chunks are all taken from the front, so
-that the first one that fails is always found.
+that the first one that fails is always found. One that moves more than the second-level caches of the threads hold (`%caches` of
+them) has its chunks in another order in every other job.
 
 `poll` lets Python's handlers of signals run if this is the main thread and none has run for a while. What one of them raises is
 put in the record, and the status is `INTERRUPTED`.
@@ -286,6 +287,7 @@ class _Pool(Chunks):
         """Put up a job for everybody; its number."""
         for name in ("kernel", "args"):
             f.do(f"store atomic ptr %{name}, ptr @{name} monotonic, align 8")
+        plain, far = f.op("icmp eq i64 %words, 0", "plain"), f.op(f"icmp sgt i64 %caches, {threads}", "far")
         numbers = {
             "units": "%units",
             "size": "%size",
@@ -293,6 +295,7 @@ class _Pool(Chunks):
             "chunks": count,
             "most": threads,
             "mode": current_mode(f),
+            "alternates": f.op(f"zext i1 {f.op(f'and i1 {plain}, {far}', 'alternates')} to i64", "alternates"),
         }
         for name, value in numbers.items():
             f.do(f"store atomic i64 {value}, ptr @{name} monotonic, align 8")
