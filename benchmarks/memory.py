@@ -25,7 +25,7 @@ from rich.progress import track
 MIB = 1 << 20
 RESULTS = Path(__file__).with_name("results")
 LEAST = 4 * MIB
-"""Bytes below which no ratio is taken: code and heaps vary by as much."""
+"""Bytes that a side has at least in ratios, and below which of both none is taken: code and heaps vary by as much."""
 HEAD = """\
 # Peak memory
 
@@ -91,7 +91,7 @@ def ratio(figures: Figures, measure: Measure, peer: str | None = None) -> tuple[
     if OURS not in figures or not others:
         return None
     ours, least = measure(figures[OURS]), min(others, key=others.__getitem__)
-    return (others[least] / max(ours, 1), least) if max(ours, others[least]) >= LEAST else None
+    return (max(others[least], LEAST) / max(ours, LEAST), least) if max(ours, others[least]) >= LEAST else None
 
 
 def mean(ratios: Sequence[float]) -> str:
