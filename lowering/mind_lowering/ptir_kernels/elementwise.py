@@ -52,9 +52,12 @@ class Elementwise(Widening):
     def power(self, a: Array, b: Array) -> Array:
         """Return `a` to the power `b`. NumPy may take the square root where `b` is 0.5, which differs at -0 and -inf."""
         x, y = self.widen(a), self.widen(b)
+        found = self.xp.power(x, y)
         if self.xp is np and format_of(a.dtype).kind == "f" and np.any(is_root := y == 0.5):
-            x = np.where(is_root, np.where(x == -np.inf, np.inf, x) + 0.0, x)
-        return self.narrow(self.xp.power(x, y), a.dtype)
+            differs = is_root & ((x == 0) | (x == -np.inf))
+            if differs.any():
+                found = self.xp.where(differs, np.abs(x), found)
+        return self.narrow(found, a.dtype)
 
     def sign(self, x: Array) -> Array:
         """-1, 0 or 1; of floats, zeros and NaN stay as they are."""
