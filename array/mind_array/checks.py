@@ -42,6 +42,18 @@ def whole(given: Any, what: str, argument: str, least: int | None = None) -> int
     return found
 
 
+def flag(given: Any, what: str, argument: str) -> bool:
+    """
+    Return an option that is True or False; E1110 for anything else.
+
+    >>> flag(True, "scan", "reverse")
+    True
+    """
+    if isinstance(given, bool) or type(given).__name__ in ("bool", "bool_"):  # also of NumPy
+        return bool(given)
+    raise fault("E1110", f"{what}: {argument} is {brief(given)}, expected True or False", argument=argument, value=brief(given))
+
+
 def checked_names(given: object, what: str, option: str) -> tuple[str, ...]:
     """
     Return the names of parameters that an option gives: one, or several; E7001 for anything else.
@@ -51,7 +63,7 @@ def checked_names(given: object, what: str, option: str) -> tuple[str, ...]:
     """
     if isinstance(given, str):
         return (given,)
-    if isinstance(given, Collection):
+    if isinstance(given, Collection) and getattr(given, "ndim", 1):  # pyright: ignore[reportUnknownArgumentType]
         names: tuple[Any, ...] = tuple(given)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         if all(isinstance(name, str) for name in names):
             return names

@@ -15,7 +15,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 
 import mind_runtime
-from mind_dialect.errors import MindError
+from mind_dialect.errors import MindError, brief
 from mind_dialect.program import functions, input_names
 from mind_dialect.ptir.types import TensorSpec, is_dim_name, read_type, tensor_type
 from mind_passes.inline import inlined
@@ -64,11 +64,13 @@ def trace(function: Function, /, *specs: Any, name: str | None = None, passes: P
     if isinstance(function, Array) or is_numpy(function):
         message = "trace records a function, found an array; the sum of a diagonal is ma.linalg.trace"
         raise fault("E1105", message, path="trace", actual=type(function).__name__)
+    if name is not None and not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise fault("E1110", f"trace: name is {brief(name)}, expected a string", argument="name", value=brief(name))
     staged = stage(_plain(function), specs, keywords, name=name or symbol(function), literals=True)
     leaves = tree.leaves((specs, keywords))
     parameters = [isinstance(x, Spec) and x.parameter for x in leaves]
     module = staged.module([{PARAMETER_ATTRIBUTE: UnitAttr()} if p else {} for p in parameters] if any(parameters) else ())
-    return module if passes == "" else run_passes(module, passes)
+    return module if isinstance(passes, str) and not passes else run_passes(module, passes)
 
 
 def from_module(module: ModuleOp, function: str | None = None) -> Callable[..., Any]:
@@ -155,6 +157,10 @@ def _example(described: Any) -> Any:
 
 def save(path: str | Path, lowered: Lowered) -> None:
     """Write the module of a lowered function; captured arrays cannot be saved, pass them as arguments."""
+    if not isinstance(lowered, Lowered) or not isinstance(path, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
+        actual = f"{type(path).__name__} and {type(lowered).__name__}"
+        message = f"save: found {actual}, expected a path and what the method lower of a jitted function returns"
+        raise fault("E1105", message, path="save", actual=actual)
     arguments, result = lowered.structures
     module = lowered.ptir.clone()
     inline_all(module)

@@ -13,17 +13,19 @@ from typing import Any
 
 from mind_dialect import ptir
 
+from .arguments import checked
 from .array import Array
 from .checks import whole
 from .dtypes import check_category, check_fits, float32, float64, int64, kind_of, ptir_dtype, uint32, uint64
-from .emit import constant, emit
+from .emit import constant, emit, no_memory
 from .faults import fault
-from .operands import array_of, broadcast, cast, dtype_or, float_dtype, shape_of, static_size
+from .operands import array_of, axis_of, broadcast, cast, dtype_or, float_dtype, shape_of, static_size
 from .rows import elementwise as e
 from .rows.creation import asarray, iota
 from .rows.indexing import take
 from .rows.manipulation import concat, reshape, reshaped, stack
-from .rows.mathematics import clip
+from .rows.mathematics import clip, where
+from .rows.parts import nextafter
 from .rows.reductions import argmax, argsort
 
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -93,22 +95,38 @@ def _blocks(given: Array, places: Array, tag: int) -> list[Array]:
     return [cast(w, uint32) for w in _philox(counter, *words)]
 
 
+@checked
 def bits(key: Any, shape: Any = ()) -> Array:
     """Return random uint32 of all values."""
-    given, extents = _checked(key, "bits"), shape_of(shape, "bits")
+    return _words(key, shape_of(shape, "bits"), "bits")
+
+
+def _words(key: Any, extents: tuple[Any, ...], function: str) -> Array:
+    """Random uint32 of a shape, for a function that errors name."""
+    given = _checked(key, function)
     count = math.prod(extents)
+    _check_count(count, extents)
     words = _blocks(given, iota((-(-count // 4),), 0, uint64), _DRAW)
     flat = reshape(stack(words, axis=-1), (-1,))
     return reshaped(flat[:count], extents)
 
 
+def _check_count(count: Any, extents: tuple[Any, ...]) -> None:
+    """E6004 for a number of elements that no attribute of an op holds."""
+    if isinstance(count, int) and count >= 1 << 61:
+        raise no_memory(extents, uint32)
+
+
+@checked
 def split(key: Any, num: int = 2) -> Array:
     """Return `num` new keys, an array `[num, 2]`; unpack it, or index it."""
-    given = _checked(key, "split")
-    words = _blocks(given, iota((whole(num, "split", "num", 0),), 0, uint64), _SPLIT)
+    given, count = _checked(key, "split"), whole(num, "split", "num", 0)
+    _check_count(count, (count, 2))
+    words = _blocks(given, iota((count,), 0, uint64), _SPLIT)
     return stack(words[:2], axis=-1)
 
 
+@checked
 def fold_in(key: Any, data: Any) -> Array:
     """Return the key that an integer makes of a key, such as the number of a step."""
     given = _checked(key, "fold_in")
@@ -122,33 +140,49 @@ def fold_in(key: Any, data: Any) -> Array:
     return concat(words[:2], axis=0)
 
 
-def _unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
+def _unit(key: Any, shape: tuple[int, ...], dtype: Any, function: str) -> Array:
     """Uniform in [0, 1): 24 bits of a word, or for float64 53 of two."""
     if dtype == float64:
-        words = bits(key, (2, *shape))
+        words = _words(key, (2, *shape), function)
         high, low = (
             cast(emit(ptir.ShiftRightLogicalOp, words[i], constant(n, uint32, shape)), float64) for i, n in ((0, 5), (1, 6))
         )
         return e.multiply(e.add(e.multiply(high, 67108864.0), low), 2.0**-53)
     precision = {"bfloat16": 8, "float16": 11}.get(str(dtype), 24)
-    word = emit(ptir.ShiftRightLogicalOp, bits(key, shape), constant(32 - precision, uint32, shape))
+    word = emit(ptir.ShiftRightLogicalOp, _words(key, shape, function), constant(32 - precision, uint32, shape))
     return cast(e.multiply(cast(word, float32), 2.0**-precision), dtype)
 
 
+@checked
 def uniform(key: Any, shape: Any = (), *, minval: Any = 0.0, maxval: Any = 1.0, dtype: Any = None) -> Array:
-    """Return numbers uniform in [minval, maxval)."""
+    """Return numbers uniform in [minval, maxval), two numbers or arrays that broadcast to the shape, in `dtype`."""
     wanted, extents = float_dtype(dtype, "uniform"), shape_of(shape, "uniform")
-    unit = _unit(key, extents, wanted)
+    unit = _unit(key, extents, wanted, "uniform")
     if isinstance(minval, int | float) and isinstance(maxval, int | float) and (minval, maxval) == (0.0, 1.0):
         return unit
-    return e.add(e.multiply(unit, e.subtract(maxval, minval)), minval)
+    return _between(unit, *(_bound(x, n, wanted, extents) for x, n in ((minval, "minval"), (maxval, "maxval"))))
 
 
+def _bound(given: Any, name: str, dtype: Any, extents: tuple[Any, ...]) -> Array:
+    """A bound of `uniform` in its dtype and shape; E2005 for a complex one."""
+    found = array_of(given, "uniform", name)
+    check_category(f"uniform: {name}", found.dtype, "real")
+    return broadcast(cast(found, dtype), extents)
+
+
+def _between(unit: Array, low: Array, high: Array) -> Array:
+    """Numbers from `low` up to, not including, `high`: what rounds to `high` becomes the number before it."""
+    found = e.add(e.multiply(unit, e.subtract(high, low)), low)
+    before = emit(ptir.StopGradientOp, nextafter(high, low))
+    return where(e.equal(found, high), before, found)
+
+
+@checked
 def normal(key: Any, shape: Any = (), *, dtype: Any = None) -> Array:
     """Return numbers of mean 0 and variance 1, two from two words by Box and Muller, rounded once."""
     wanted, extents = float_dtype(dtype, "normal"), shape_of(shape, "normal")
     count = math.prod(extents)
-    words = reshape(bits(key, (-(-count // 2) * 2,)), (-1, 2))
+    words = reshape(_words(key, (-(-count // 2) * 2,), "normal"), (-1, 2))
     high = cast(emit(ptir.ShiftRightLogicalOp, words, constant(8, uint32, words.shape)), float64)
     first = e.multiply(e.add(high[:, 0], 1.0), 2.0**-24)
     radius = e.sqrt(e.multiply(e.log(first), -2.0))
@@ -157,24 +191,29 @@ def normal(key: Any, shape: Any = (), *, dtype: Any = None) -> Array:
     return reshaped(cast(flat[:count], wanted), extents)
 
 
+@checked
 def truncated_normal(key: Any, lower: float, upper: float, shape: Any = (), *, dtype: Any = None) -> Array:
-    """Return numbers of the normal distribution between two bounds."""
+    """Return numbers of the normal distribution between two bounds, computed in float64 and rounded once."""
     wanted, extents = float_dtype(dtype, "truncated_normal"), shape_of(shape, "truncated_normal")
-    if not lower < upper:
-        raise fault("E1110", f"truncated_normal: from {lower} to {upper}", argument="upper", value=upper)
-    low, high = (math.erf(bound / math.sqrt(2)) for bound in (lower, upper))
-    unit = uniform(key, extents, minval=low, maxval=high, dtype=wanted)
-    return clip(e.multiply(emit(ptir.ErfInvOp, unit), math.sqrt(2)), lower, upper)
+    least, most = float(lower), float(upper)
+    if not least < most:
+        raise fault("E1110", f"truncated_normal: from {least} to {most}", argument="upper", value=most)
+    unit = cast(_unit(key, extents, wanted, "truncated_normal"), float64)
+    low, high = (math.erf(bound / math.sqrt(2)) for bound in (least, most))
+    scaled = emit(ptir.ErfInvOp, e.add(e.multiply(unit, high - low), low))
+    return cast(clip(e.multiply(scaled, math.sqrt(2)), least, most), wanted)
 
 
+@checked
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Array:
     """Return True with probability `p`."""
     share = array_of(p, "bernoulli", "p")
     extents = shape_of(share.shape if shape is None else shape, "bernoulli")
-    unit = _unit(key, extents, float32)
+    unit = _unit(key, extents, float32, "bernoulli")
     return e.less(unit, broadcast(cast(share, float32), extents))
 
 
+@checked
 def randint(key: Any, shape: Any = (), minval: int = 0, maxval: int = 2, *, dtype: Any = None) -> Array:
     """Return integers from `minval` up to, not including, `maxval`; the range holds at most 2**32 of them."""
     wanted, extents = dtype_or(dtype, int64), shape_of(shape, "randint")
@@ -184,30 +223,34 @@ def randint(key: Any, shape: Any = (), minval: int = 0, maxval: int = 2, *, dtyp
         raise fault("E1110", f"randint: from {low} to {high}, expected 1 to 2**32 numbers", argument="maxval", value=high)
     check_fits(low, wanted)
     check_fits(high - 1, wanted)
-    word = cast(bits(key, extents), uint64)
+    word = cast(_words(key, extents, "randint"), uint64)
     scaled = emit(
         ptir.ShiftRightLogicalOp, e.multiply(word, constant(high - low, uint64, extents)), constant(32, uint64, extents)
     )
-    return e.add(cast(scaled, wanted), constant(low, wanted, extents))
+    wide = uint64 if kind_of(wanted) == "u" else int64  # the distance from `minval` need not fit the dtype
+    return cast(e.add(cast(scaled, wide), constant(low, wide, extents)), wanted)
 
 
+@checked
 def permutation(key: Any, x: Any, *, axis: int = 0) -> Array:
     """Return the numbers below `x` in random order, or the slices of an array along `axis`."""
-    if isinstance(x, int):
-        return argsort(bits(key, (x,)))
-    array = array_of(x, "permutation")
-    n = static_size(array.shape[axis], "permutation")
-    return take(array, argsort(bits(key, (n,))), axis=axis)
+    array = None if isinstance(x, int) and not isinstance(x, bool) else array_of(x, "permutation")
+    if array is None or (not array.shape and kind_of(array.dtype) in "iu"):
+        return argsort(_words(key, (whole(x, "permutation", "x", 0),), "permutation"))
+    place = axis_of(axis, array.ndim, "permutation")
+    return take(array, argsort(_words(key, (static_size(array.shape[place], "permutation"),), "permutation")), axis=place)
 
 
+@checked
 def categorical(key: Any, logits: Any, *, axis: int = -1) -> Array:
     """Return indices along `axis`, drawn in proportion to the exponentials of the logits."""
-    array = array_of(logits, "categorical")
+    array = array_of(logits, "categorical", "logits")
     check_category("categorical", array.dtype, "float")
-    unit = _unit(key, shape_of(array.shape, "categorical"), array.dtype)
-    tiny = constant(2.0**-24, array.dtype, array.shape)
+    computed = array.dtype if array.dtype.itemsize > 2 else float32  # few bits would favour the first of equal sums
+    unit = _unit(key, shape_of(array.shape, "categorical"), computed, "categorical")
+    tiny = constant(2.0**-24, computed, array.shape)
     noise = e.negative(e.log(e.negative(e.log(emit(ptir.MaximumOp, unit, tiny)))))
-    return argmax(e.add(array, noise), axis=axis)
+    return argmax(e.add(cast(array, computed), noise), axis=axis)
 
 
 __all__ = [

@@ -212,6 +212,7 @@ def result_array(leaf: Any, function: object, path: str) -> Array:
     if isinstance(leaf, Array):
         return leaf
     if type(leaf) in DEFAULTS:
+        check_fits(leaf, DEFAULTS[type(leaf)])
         made = constant(leaf, DEFAULTS[type(leaf)])
         if type(made) is TracedArray:
             made.weak = type(leaf) is not bool

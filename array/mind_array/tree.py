@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .checks import check_function
 from .faults import fault
 from .kinds import is_dict, is_sequence
 
@@ -44,7 +45,18 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
 
 def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
     """Return the container of a structure with these leaves."""
-    return _optree().tree_unflatten(structure, leaves)
+    spec = _optree().PyTreeSpec
+    if not isinstance(structure, spec):
+        actual = type(structure).__name__
+        message = f"tree.unflatten: structure is of type {actual}, expected what ma.tree.structure returns"
+        raise fault("E1105", message, path="structure", actual=actual)
+    try:
+        return _optree().tree_unflatten(structure, leaves)
+    except (TypeError, ValueError):
+        count: Any = len(leaves) if is_sequence(leaves) else f"a {type(leaves).__name__}"
+        expected = f"{structure.num_leaves} leaves"
+        message = f"tree.unflatten: found {count}, expected {expected}"
+        raise fault("E1104", message, path="leaves", expected=expected, actual=str(count)) from None
 
 
 def leaves(tree: Any) -> list[Any]:
@@ -59,6 +71,7 @@ def structure(tree: Any) -> Any:
 
 def map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
     """Return the container of `function` applied to each leaf of `tree` and of containers of the same structure."""
+    check_function(function, "tree.map")
     first, form = flatten(tree)
     rest = [_like(form, first, other, i) for i, other in enumerate(others, start=1)]
     return unflatten(form, [function(*each) for each in zip(first, *rest, strict=True)])
@@ -73,12 +86,15 @@ def _like(form: Any, first: list[Any], other: Any, number: int) -> list[Any]:
 
 
 def norm(tree: Any) -> Array:
-    """Return the square root of the sum of the squares of all elements of all leaves."""
+    """Return the square root of the sum of the squares of the moduli of all elements of all leaves."""
+    from .dtypes import kind_of
+    from .operands import array_of
     from .rows import elementwise as e
-    from .rows.parts import square
+    from .rows.parts import abs_, square
     from .rows.reductions import sum_
 
-    parts = [sum_(square(x)) for x in leaves(tree)]
+    arrays = [array_of(x, "tree.norm", path) for x, path in zip(leaves(tree), paths(tree, root="tree"), strict=True)]
+    parts = [sum_(square(abs_(x) if kind_of(x.dtype) == "c" else x)) for x in arrays]
     if not parts:
         raise fault("E1110", "tree.norm of no arrays, expected at least one", argument="tree", value=str(tree))
     total = parts[0]

@@ -63,7 +63,8 @@ def _steps(op: PtirOp) -> list[IdiomStep]:
         return product
     call = kernel_call(op)
     callee, arguments = call.callee, call.arguments
-    broadcasts = callee.startswith("xp.") and not callee.endswith(".reduce")  # a reduction needs every element
+    is_array_function = callee.startswith("xp.") and not callee.endswith(".reduce")  # a reduction needs every element
+    broadcasts = is_array_function or callee == "k.power"
     if not broadcasts or not all(_static(v) for v in op.operands):
         return [IdiomStep(op, op.operands, callee, arguments)]
     scalars: list[IdiomStep] = []

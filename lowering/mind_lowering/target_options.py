@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
-from mind_dialect.errors import error
+from mind_dialect.errors import brief, error
 
 _TARGET = re.compile(r"([\w-]+)(?:\{([^{}]*)\})?")
 ON_OR_OFF = {"on": True, "true": True, "off": False, "false": False}
@@ -58,9 +58,13 @@ def read_target(text: str) -> tuple[str, dict[str, str]]:
     >>> read_target("cupy{tf32 graph=off}")
     ('cupy', {'tf32': 'on', 'graph': 'off'})
     """
-    found = _TARGET.fullmatch(text.strip())
+    found = _TARGET.fullmatch(text.strip()) if isinstance(text, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
     if found is None:
-        raise error("E7001", f"target {text!r}, expected a name, perhaps with options as in cupy{{tf32 graph=off}}", option=text)
+        raise error(
+            "E7001",
+            f"target {brief(text)}, expected a name, perhaps with options as in cupy{{tf32 graph=off}}",
+            option=brief(text),
+        )
     words: dict[str, str] = {}
     for part in (found[2] or "").replace(",", " ").split():
         word, _, value = part.partition("=")

@@ -21,7 +21,7 @@ from xdsl.passes import ModulePass
 from mind_dialect import register
 from mind_dialect.declared_dims import keep_declarations
 from mind_dialect.dominance import walk
-from mind_dialect.errors import MindError, error
+from mind_dialect.errors import MindError, brief, error
 from mind_dialect.profiles import PROFILE_ATTRIBUTE
 from mind_dialect.program import functions
 from mind_dialect.ptir import RandomOp
@@ -158,8 +158,9 @@ class _Vectorization:
             message = f"@{func.sym_name.data} has {given}, expected func.return"
             raise error("E4000", message, operation=func, given=given, expected="func.return")
         self.outputs = list(ending.operands)
-        if options.randomness not in RANDOMNESS:
-            message = f"randomness={options.randomness}, expected same or different"
+        given = options.randomness
+        if not isinstance(given, str) or given not in RANDOMNESS:  # pyright: ignore[reportUnnecessaryIsInstance]
+            message = f"randomness={brief(given)}, expected same or different"
             raise error("E7001", message, operation=func, option="randomness")
         self.in_axes = self._axes("in-axes", options.in_axes, list(self.primal.args))
         self.out_axes = self._axes("out-axes", options.out_axes, self.outputs)

@@ -4,6 +4,7 @@ From a function of Core IR or PTIR to a callable: verified, lowered and compiled
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -12,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from mind_dialect.errors import error
+from mind_dialect.errors import brief, error
 from mind_dialect.program import functions, functions_called, input_names, require_module, shown_name
 from mind_dialect.ptir_program import stated_entry
 from mind_dialect.ptir_shapes import Dims
@@ -71,6 +72,11 @@ def compile_to_bind(
 ) -> Program:
     """As `compile`; `fixed` names inputs that will be bound, so that what depends on them may be packed once."""
     name, words = read_target(target)
+    try:
+        memory_limit = None if memory_limit is None else operator.index(memory_limit)
+    except TypeError:
+        message = f"memory_limit={brief(memory_limit)}, expected a number of bytes"
+        raise error("E7001", message, option="memory_limit") from None
     limits = None if specialize is None else Specialization.of(specialize)
     arguments = {"threads": threads, "mesh": mesh, "shardings": shardings, "specialize": limits}
     given = {argument: value for argument, value in arguments.items() if value is not None}

@@ -178,6 +178,31 @@ def test_logarithms_of_powers_of_10_are_whole(dtype: Any, target: str):
     np.testing.assert_array_equal(np.asarray(found), powers.astype(dtype))
 
 
+@pytest.mark.parametrize("dtype", [ma.float16, ma.bfloat16, ma.float32, ma.float64], ids=str)
+def test_powers_are_those_of_ieee_754_however_the_exponent_is_given(dtype: Any):
+    """Against `math.pow`: NumPy takes the square root for an exponent 0.5 that is repeated."""
+    bases = [-math.inf, -4.0, -1.0, -0.0, 0.0, 1.0, 4.0, math.inf, math.nan]
+
+    def expected(x: float, y: float) -> float:
+        try:
+            return math.pow(x, y)
+        except ValueError:
+            return math.inf if x == 0 else math.nan
+
+    x = ma.asarray(bases, dtype=dtype)
+    for y in (0.5, -0.5, 1.5, -1.0, 2.0, 0.0, 3.0):
+        exponent = ma.asarray(y, dtype=dtype)
+        exact = np.array([math.copysign(math.inf, v) if v == 0 and y == -1 else expected(v, y) for v in bases])
+        forms: list[Any] = [lambda x, y=y: x**y, lambda x, e=exponent: x**e, lambda x, e=exponent: x ** ma.full_like(x, e)]
+        forms += [lambda x, f=f: ma.stack([f(x[i]) for i in range(len(bases))]) for f in forms[:2]]
+        for f in forms:
+            for g in (f, ma.jit(f), ma.jit(f, target="native")):
+                found = g(x)
+                assert found.dtype == dtype
+                np.testing.assert_array_equal(np.asarray(found, np.float64), exact, err_msg=f"exponent {y}")
+                np.testing.assert_array_equal(np.signbit(found), np.signbit(exact) | (np.isnan(exact) & np.signbit(found)))
+
+
 @pytest.mark.parametrize("target", ["numpy", "native"])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_quotients_of_floats_are_floored_before_they_are_rounded(dtype: Any, target: str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,48 @@ def test_distributions():
     np.testing.assert_allclose(shares, [0.1, 0.6, 0.3], atol=0.05)
 
 
+@pytest.mark.parametrize("dtype", [ma.int8, ma.uint8, ma.int16, ma.int32, ma.uint32, ma.int64, ma.uint64], ids=str)
+def test_integers_fill_ranges_that_are_wider_than_half_their_dtype(dtype: Any):
+    limits = np.iinfo(dtype)
+    for low, high in ((int(limits.min), int(limits.max) + 1), (int(limits.min) + 3, int(limits.max) - 3)):
+        high = min(high, low + 2**32)
+        f = partial(ma.random.randint, shape=(4000,), minval=low, maxval=high, dtype=dtype)
+        for g in (f, ma.jit(lambda k, f=f: f(k)), ma.jit(lambda k, f=f: f(k), target="native")):
+            found = g(ma.random.key(0))
+            assert found.dtype == dtype
+            shares = np.histogram([int(x) - low for x in found.tolist()], 8, (0, high - low))[0] / 4000
+            np.testing.assert_allclose(shares, 1 / 8, atol=0.03)
+
+
+@pytest.mark.parametrize("dtype", [ma.float16, ma.bfloat16, ma.float32, ma.float64], ids=str)
+def test_floats_have_the_dtype_asked_for_and_stay_below_their_bound(dtype: Any):
+    key = ma.random.key(0)
+    for low, high in ((1.0, 2.0), (-3, 5), (ma.asarray([1.0, 2.0]), np.float32(4)), (2.0, 1.0)):
+        found = ma.random.uniform(key, (20000, 2), minval=low, maxval=high, dtype=dtype)
+        assert (found.dtype, found.shape) == (dtype, (20000, 2))
+        low, high, found = (np.asarray(x, np.float64) for x in (low, high, found))
+        assert ((found != high) & (np.minimum(low, high) <= found) & (found <= np.maximum(low, high))).all()
+        np.testing.assert_allclose(found.mean(0), np.broadcast_to((low + high) / 2, (2,)), atol=0.05)
+    for g in (ma.random.normal(key, (3,), dtype=dtype), ma.random.truncated_normal(key, -1, 1.5, (3,), dtype=dtype)):
+        assert g.dtype == dtype
+    slope = ma.grad(lambda high: ma.sum(ma.random.uniform(key, (9,), minval=1.0, maxval=high, dtype=dtype)))
+    if dtype in (ma.float32, ma.float64):
+        expected = ma.sum(ma.random.uniform(key, (9,), dtype=dtype))
+        np.testing.assert_allclose(np.asarray(slope(ma.asarray(3.0, dtype=dtype))), expected.ndarray, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [ma.float16, ma.bfloat16, ma.float32, ma.float64], ids=str)
+def test_many_equal_categories_are_equally_probable_in_every_dtype(dtype: Any):
+    found = ma.random.categorical(ma.random.key(0), ma.zeros((1000, 2000), dtype=dtype))
+    np.testing.assert_allclose(np.bincount(found.ndarray // 500, minlength=4) / 1000, 0.25, atol=0.05)
+
+
 WRONG = {
+    "a complex bound": (lambda: ma.random.uniform(ma.random.key(0), (2,), maxval=1j), "E2005"),
+    "bounds of another shape": (lambda: ma.random.uniform(ma.random.key(0), (2,), maxval=np.ones(3)), "E3001"),
+    "a permutation of an axis that is not there": (lambda: ma.random.permutation(ma.random.key(0), np.ones(3), axis=1), "E3004"),
+    "a permutation of a fraction": (lambda: ma.random.permutation(ma.random.key(0), 1.5), "E3004"),
+    "more words than a count": (lambda: ma.random.bits(ma.random.key(0), (10**30,)), "E6004"),
     "a seed that is negative": (lambda: ma.random.key(-1), "E1110"),
     "a seed that is no integer": (lambda: ma.random.key(1.5), "E2005"),
     "several seeds": (lambda: ma.random.key(np.array([1, 2])), "E1110"),

@@ -115,6 +115,36 @@ def test_unusable_arguments_are_coded_errors_while_tracing(row: Row):
     assert foreign((what, lambda a=a, n=n: traced(row, a, n)) for what, a, n in hostile(row)) == []
 
 
+SEED = ma.random.key(0)
+RANDOM: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "key": ((0,), {}),
+    "bits": ((SEED, (3,)), {}),
+    "split": ((SEED, 2), {}),
+    "fold_in": ((SEED, 3), {}),
+    "uniform": ((SEED, (3,)), {"minval": 0.0, "maxval": 2.0, "dtype": ma.float32}),
+    "normal": ((SEED, (3,)), {"dtype": ma.float32}),
+    "truncated_normal": ((SEED, -1.0, 1.0, (3,)), {"dtype": ma.float32}),
+    "bernoulli": ((SEED, 0.5, (3,)), {}),
+    "randint": ((SEED, (3,), 0, 5), {"dtype": ma.int32}),
+    "permutation": ((SEED, ma.asarray(X)), {"axis": 0}),
+    "categorical": ((SEED, ma.asarray(X)), {"axis": -1}),
+}
+
+
+@pytest.mark.parametrize("name", ma.random.__all__)
+def test_unusable_arguments_of_random_functions_are_coded_errors(name: str):
+    positional, named = RANDOM[name]
+    function = getattr(ma.random, name)
+    calls: list[tuple[str, Callable[[], Any]]] = []
+    for what, x in UNUSABLE.items():
+        for i in range(len(positional)):
+            arguments = (*positional[:i], x, *positional[i + 1 :])
+            calls.append((f"{i} is {what}", lambda a=arguments: function(*a, **named)))
+        calls += [(f"{n} is {what}", lambda n=n, x=x: function(*positional, **{**named, n: x})) for n in named]
+    assert foreign(iter(calls)) == []
+    assert foreign((what, lambda call=call: ma.trace(lambda y: call(), ma.spec(2))) for what, call in calls) == []
+
+
 KEYS: dict[str, Any] = {
     **UNUSABLE,
     "a mask of another shape": np.ones(7, bool),
@@ -209,3 +239,79 @@ def test_errors_of_functions_of_the_caller_go_through():
     with pytest.raises(TypeError, match="unexpected keyword argument 'foo'"):
         MA.sum(X, foo=1)
     assert checked(lambda x, axis: x, "f")(1.0, axis="a") == 1.0
+
+
+def squares(x: Any) -> Any:
+    return ma.sum(x * x)
+
+
+def same(x: Any) -> Any:
+    return x
+
+
+def step(c: Any, x: Any) -> Any:
+    return c, x
+
+
+V = ma.asarray([1.0, 2.0])
+TRANSFORMS: dict[str, Callable[[Any], Any]] = {
+    "tree.map": lambda v: ma.tree.map(v, [1]),
+    "structure": lambda v: ma.tree.unflatten(v, [1]),
+    "leaves": lambda v: ma.tree.unflatten(ma.tree.structure([1, 2, 3]), v),
+    "norm": lambda v: ma.tree.norm([V, v]),
+    "argnums": lambda v: ma.grad(squares, v)(V),
+    "has_aux": lambda v: ma.grad(squares, has_aux=v)(V),
+    "loss": lambda v: ma.grad(lambda x: v)(V),
+    "cotangent": lambda v: ma.vjp(squares, V)[1](v),
+    "tangents": lambda v: ma.jvp(squares, (V,), v),
+    "in_axes": lambda v: ma.vmap(squares, in_axes=v)(V),
+    "out_axes": lambda v: ma.vmap(same, out_axes=v)(V),
+    "size": lambda v: ma.vmap(same, size=v)(V),
+    "randomness": lambda v: ma.vmap(same, randomness=v)(V),
+    "target": lambda v: ma.jit(same, target=v)(V),
+    "donate": lambda v: ma.jit(same, donate=v)(ma.copy(V)),
+    "static": lambda v: ma.jit(same, static=v)(V),
+    "sizes": lambda v: ma.jit(same, sizes=v)(V),
+    "passes": lambda v: ma.jit(same, passes=v)(V),
+    "one of the passes": lambda v: ma.jit(same, passes=[v])(V),
+    "threads": lambda v: ma.jit(same, target="native", threads=v)(V),
+    "memory_limit": lambda v: ma.jit(same, memory_limit=v)(V),
+    "result": lambda v: ma.jit(lambda x: v)(V),
+    "init": lambda v: ma.scan(step, v, V),
+    "xs": lambda v: ma.scan(step, V, v),
+    "length": lambda v: ma.scan(step, V, V, v),
+    "reverse": lambda v: ma.scan(step, V, V, reverse=v),
+    "checkpoint": lambda v: ma.scan(step, V, V, checkpoint=v),
+    "carry": lambda v: ma.scan(lambda c, x: (v, x), V, V),
+    "lower": lambda v: ma.fori_loop(v, 3, lambda i, c: c, V),
+    "max_iterations": lambda v: ma.while_loop(lambda c: c[0] < 0, same, V, max_iterations=v),
+    "condition": lambda v: ma.while_loop(lambda c: v, same, V) if v is not True else None,
+    "pred": lambda v: ma.cond(v, same, same, V),
+    "a branch": lambda v: ma.cond(ma.asarray(True), same, lambda x: v, V),
+    "branches": lambda v: ma.switch(1, v, V),
+    "index": lambda v: ma.switch(v, [same, same], V),
+    "name": lambda v: ma.trace(same, V, name=v),
+    "passes of trace": lambda v: ma.trace(same, V, passes=v),
+    "shape": lambda v: ma.spec(v),
+    "lowered": lambda v: ma.save("none", v),
+    "path": lambda v: ma.save(v, ma.jit(same).lower(V)) if not isinstance(v, str) else None,
+    "a file": lambda v: ma.load(v),
+}
+"""Transformations and their options, one of which is unusable."""
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_unusable_arguments_of_transformations_are_coded_errors(name: str):
+    assert foreign((what, lambda v=v: TRANSFORMS[name](v)) for what, v in UNUSABLE.items()) == []
+
+
+@pytest.mark.parametrize("pred", [True, False, np.bool_(True), 1])
+def test_both_branches_are_functions_however_the_condition_is_known(pred: Any):
+    for branches in ((same, 3), (3, same)):
+        with pytest.raises(MindError, match=r"E1105: cond: 3 is of type int, expected a function"):
+            MA.cond(pred, *branches, V)
+
+
+def test_norms_of_complex_numbers_are_of_their_moduli():
+    found = ma.tree.norm({"a": ma.asarray([3j, 4 + 0j]), "b": ma.asarray([12.0])})
+    assert (found.dtype, float(found)) == (ma.float64, 13.0)

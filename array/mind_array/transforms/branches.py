@@ -13,6 +13,7 @@ from ..array import Array
 from ..checks import check_function
 from ..dtypes import bool_, int64, kind_of, uint64
 from ..faults import fault, translated
+from ..kinds import is_sequence
 from ..operands import array_of, cast
 from ..rows import elementwise as e
 from ..staging import concretely, result_array
@@ -27,10 +28,10 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     Both must return the same container of the same dtypes and shapes; E1104 names the first place where they differ. A Python
     bool decides at once.
     """
-    if isinstance(pred, bool):
-        return true_fun(*operands) if pred else false_fun(*operands)
     check_function(true_fun, "cond")
     check_function(false_fun, "cond")
+    if isinstance(pred, bool):
+        return true_fun(*operands) if pred else false_fun(*operands)
     trace = ACTIVE.get()
     if trace is None:
         return concretely(lambda: cond(array_of(pred, "cond"), true_fun, false_fun, *operands))
@@ -82,6 +83,10 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], /, *operands: Any
     `index` is an integer array of rank 0 (E2001 else); a Python integer decides at once. All functions must return the same
     container of the same dtypes and shapes; E1104 names the first place where they differ. Without functions it is E1110.
     """
+    if not is_sequence(branches):
+        actual = type(branches).__name__
+        message = f"switch: branches are of type {actual}, expected a list of functions"
+        raise fault("E1105", message, path="branches", actual=actual)
     functions = [*branches]
     if not functions:
         raise fault("E1110", "switch: no branches, expected at least one function", argument="branches", value="[]")

@@ -18,7 +18,7 @@ from mind_passes.gradient import GradientOptions
 
 from .. import tree
 from ..array import Array
-from ..checks import check_function, whole
+from ..checks import check_function, flag, whole
 from ..dtypes import kind_of
 from ..faults import fault
 from ..kinds import is_sequence
@@ -86,6 +86,7 @@ def value_and_grad(function: Function, argnums: Argnums = 0, *, has_aux: bool = 
     pair of which only the first is differentiated. Gradients have the containers of their arguments.
     """
     what = f"grad of {symbol(function)}"
+    has_aux = flag(has_aux, what, "has_aux")
 
     def value_and_gradient(*arguments: Any, **keywords: Any) -> Any:
         wrt, structures = selected(function, arguments, keywords, argnums, what)

@@ -16,8 +16,8 @@ from mind_passes.loop_options import CHECKPOINT, MAX_ITERATIONS, check_checkpoin
 
 from .. import tree
 from ..array import Array
-from ..checks import check_function, whole
-from ..dtypes import bool_, int64, kind_of
+from ..checks import check_function, flag, whole
+from ..dtypes import bool_, check_fits, int64, kind_of
 from ..faults import fault, translated
 from ..operands import array_of, cast, static_size
 from ..places import function_place
@@ -42,7 +42,9 @@ def while_loop(
     check_function(body_fun, "while_loop")
     attributes: dict[str, Attribute] = {}
     if max_iterations is not None:
-        attributes[MAX_ITERATIONS] = IntegerAttr(whole(max_iterations, "while_loop", "max_iterations", 0), i64)
+        bound = whole(max_iterations, "while_loop", "max_iterations", 0)
+        check_fits(bound, int64)
+        attributes[MAX_ITERATIONS] = IntegerAttr(bound, i64)
     trace = ACTIVE.get()
     if trace is None:
         return concretely(lambda: while_loop(cond_fun, body_fun, init, max_iterations=max_iterations))
@@ -163,7 +165,7 @@ def scan(
     check_function(f, "scan")
     if length is not None and not isinstance(length, str):
         length = whole(length, "scan", "length", 0)
-    return _scan("scan", f, init, xs, length, reverse=reverse, checkpoint=checkpoint)
+    return _scan("scan", f, init, xs, length, reverse=flag(reverse, "scan", "reverse"), checkpoint=checkpoint)
 
 
 def _scan(
@@ -257,6 +259,8 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init:
     check_function(body_fun, "fori_loop")
     if not isinstance(lower, Array) and not isinstance(upper, Array):
         lower, upper = whole(lower, "fori_loop", "lower"), whole(upper, "fori_loop", "upper")
+        check_fits(lower, int64)
+        check_fits(upper, int64)
         count = max(0, upper - lower)
 
         @wraps(body_fun)

@@ -9,12 +9,13 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
 import mind_runtime
-from mind_dialect.errors import MindError
+from mind_dialect.errors import MindError, brief
 from mind_dialect.program import functions
 from mind_lowering.ptir_optimize import optimize
 from mind_passes.inline import inline_module
 
 from ..faults import fault
+from ..kinds import is_sequence
 from ..staging import at_op
 
 Passes = str | Sequence[ModulePass] | None
@@ -55,6 +56,9 @@ def run_passes(module: ModuleOp, passes: Passes) -> ModuleOp:
             raise fault("E7003", f"passes={passes!r}: {str(e).splitlines()[0]}", name=passes, known=known) from None
         pipeline.apply(ctx, module)
     else:
+        if not is_sequence(passes) or not all(isinstance(one, ModulePass) for one in passes):
+            message = f"passes={brief(passes)}, expected None, names of passes, or a list of passes"
+            raise fault("E7001", message, option="passes")
         for one in passes:
             one.apply(ctx, module)
     return module

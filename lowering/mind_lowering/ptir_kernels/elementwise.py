@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from mind_dialect.errors import MindError, error
 from mind_dialect.ptir import CompareOp
 
@@ -46,6 +48,16 @@ class Elementwise(Widening):
         xp = self.xp
         root = xp.sqrt(self.widen(x))
         return self.narrow(xp.divide(root.dtype.type(1), root), x.dtype)
+
+    def power(self, a: Array, b: Array) -> Array:
+        """Return `a` to the power `b`. NumPy may take the square root where `b` is 0.5, which differs at -0 and -inf."""
+        x, y = self.widen(a), self.widen(b)
+        found = self.xp.power(x, y)
+        if self.xp is np and format_of(a.dtype).kind == "f" and np.any(is_root := y == 0.5):
+            differs = is_root & ((x == 0) | (x == -np.inf))
+            if differs.any():
+                found = self.xp.where(differs, np.abs(x), found)
+        return self.narrow(found, a.dtype)
 
     def sign(self, x: Array) -> Array:
         """-1, 0 or 1; of floats, zeros and NaN stay as they are."""

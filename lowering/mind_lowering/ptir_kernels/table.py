@@ -65,6 +65,11 @@ def _log1p(op: ptir.Log1pOp) -> Call:
     return _plain("k.log1p")(op) if op.operand_spec(0).dtype.kind == "complex" else _ufunc(op.OPCODE)(op)
 
 
+def _pow(op: ptir.PowOp) -> Call:
+    """The array function but for floats, of which NumPy may take a square root where it should take a power."""
+    return Call("k.power") if op.operand_spec(0).dtype.kind == "float" else _ufunc(op.OPCODE)(op)
+
+
 def _div(op: ptir.DivOp) -> Call:
     dtype = op.operand_spec(0).dtype
     return Call("xp.divide" if dtype.name in NATIVE and not _is_integer(dtype) else "k.divide")
@@ -172,6 +177,7 @@ KERNELS: dict[type[PtirOp], Row] = {
     ptir.Log1pOp: _log1p,
     ptir.DivOp: _div,
     ptir.RemainderOp: _remainder,
+    ptir.PowOp: _pow,
     **_rows(ptir.RealOp, ptir.ImagOp),
     ptir.ComplexOp: _plain("k.from_parts"),
     ptir.CompareOp: _compare,
