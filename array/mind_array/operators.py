@@ -251,6 +251,8 @@ def _reduction(reduce: Any) -> Any:
     function = checked(reduce)
 
     def method(self: Array, axis: Any = None, *, keepdims: bool = False, **options: Any) -> Array:
+        if axis is None and keepdims is False and not options:
+            return reduce(self)  # no argument to check
         return function(self, axis=axis, keepdims=keepdims, **options)
 
     method.__doc__ = function.__doc__

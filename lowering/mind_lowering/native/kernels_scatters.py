@@ -26,7 +26,7 @@ from .reasons import unsupported, why_not_reduced
 from .reductions import end_of
 from .synthetic_groups import Add, compute, converted
 from .target_info import TargetInfo
-from .views import Buffer, Use, View, filled, in_memory_of, whole
+from .views import Buffer, Joined, Use, View, filled, whole
 
 _SEGMENTS = {"sum": "add", "max": "max"}
 """The operation that combines the rows of a segment, by the kind of the op."""
@@ -73,20 +73,37 @@ def _scatter_windows(build: Builder, op: ptir.ScatterAddOp | ptir.ScatterWindows
         strides[place] = steps[axis]
     vector: int = len(index) if values["index_vector_dim"] is None else values["index_vector_dim"]
     view = build.view(op.operands[1])
-    if not all(isinstance(part.base, Buffer) for part in in_memory_of(view)):
-        view = in_memory(build, op.operands[1])
+    fixed = _fixed_starts(view, vector, [x[a] - sizes[a] for a in targets])
+    if not all(isinstance(component(view, vector, i).base, Buffer) for i in range(len(targets)) if i not in fixed):
+        view, fixed = in_memory(build, op.operands[1]), {}
     outer = dict(zip((a for a in range(len(index)) if a != vector), scatter_dims, strict=True))
     for axis, i in zip(batching, values.get("scatter_indices_batching_dims", ()), strict=True):
         strides[outer[i % len(index)]] += steps[axis]
     columns: list[Column] = []
     for i, axis in enumerate(targets):
+        if i in fixed:
+            continue
         part, along = component(view, vector, i), [0] * len(updates)
         for a, place in outer.items():
             along[place] = part.strides[a]
         where = View(part.base, part.dtype, updates, tuple(along), part.offset)
         columns.append(Column(where, steps[axis], axis, x[axis], sizes[axis]))
-    order = [*scatter_dims, *(w for a, w in zip(operand_axes, window_dims, strict=True) if a in targets)]
-    _scattered(build, op, values.get("kind", "add"), columns, strides, order)
+    moved = {c.axis for c in columns}
+    order = [*scatter_dims, *(w for a, w in zip(operand_axes, window_dims, strict=True) if a in moved)]
+    first = sum(start * steps[targets[i]] for i, start in fixed.items())
+    _scattered(build, op, values.get("kind", "add"), columns, strides, order, first)
+
+
+def _fixed_starts(vectors: View, dim: int, last: Sequence[int]) -> dict[int, int]:
+    """Return the starts of windows that are one number for all index vectors, from 0 to `last`, by component; none if all are."""
+    if not isinstance(vectors.base, Joined):
+        return {}
+    found: dict[int, int] = {}
+    for i, most in enumerate(last):
+        base = component(vectors, dim, i).base
+        if isinstance(base, PtirLiteralAttr) and isinstance(start := base.item(), int) and 0 <= start <= most:
+            found[i] = start
+    return found if len(found) < len(last) else {}
 
 
 def why_not_scattered(op: ptir.ScatterAddOp | ptir.ScatterReduceOp | ptir.ScatterWindowsOp, host: TargetInfo) -> str | None:
@@ -118,7 +135,13 @@ def _scatter_reduce(build: Builder, op: ptir.ScatterReduceOp) -> None:
 
 
 def _scattered(
-    build: Builder, op: PtirOp, kind: str, columns: Sequence[Column], strides: Sequence[int], order: Sequence[int]
+    build: Builder,
+    op: PtirOp,
+    kind: str,
+    columns: Sequence[Column],
+    strides: Sequence[int],
+    order: Sequence[int],
+    first: int = 0,
 ) -> None:
     """Check the indices, copy the operand, combine the updates in place; sums and products of narrow floats are rounded once."""
     x, update = op.operands[0], op.operands[2]
@@ -135,7 +158,7 @@ def _scattered(
         converted(build, name, build.view(x), sums)
     else:
         build.copy(x, build.view(x), target)
-    spread = View(sums.base, sums.dtype, updates.shape, tuple(strides))
+    spread = View(sums.base, sums.dtype, updates.shape, tuple(strides), sums.offset + first)
     build.add(Scatter(name, op, kind, updates, spread, columns, order))
     if sums is not target:
         converted(build, name, sums, target)

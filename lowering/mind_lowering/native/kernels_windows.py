@@ -47,7 +47,7 @@ def padded(
 
 
 def expand_in_parts(build: Builder, op: PtirOp, number: View | None = None) -> bool:
-    """Let a concat, or a pad by a `number`, be nowhere as a whole if all that uses it allows that; whether it does."""
+    """Let a concat, or a pad by a `number`, be nowhere as a whole if all that uses it allows that; return if it is so."""
     if build.demanded.sizes or not is_read_in_parts(op, build.host):
         return False
     places, views = pieces(op) or [], [readable(build, x) for x in op.operands]
@@ -55,6 +55,8 @@ def expand_in_parts(build: Builder, op: PtirOp, number: View | None = None) -> b
         assert number is not None, "there is a border"
         views.append(broadcast(number, extents))
     result, parts = op.results[0], [(start, view) for (start, _), view in zip(places, views, strict=True) if view.count]
+    if not parts:
+        return False
     build.views[result] = joined(read_type(result.type).dtype, build.shape(result), parts)
     return True
 

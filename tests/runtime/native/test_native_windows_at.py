@@ -14,6 +14,8 @@ import mind_runtime
 from machines import RUNNABLE
 from mind_dialect import ptir
 from mind_dialect.errors import MindError
+from mind_dialect.ptir import PtirLiteralAttr
+from mind_dialect.ptir.types import SI64
 from mind_lowering.native.host import CHECKS_VARIABLE, ISA_VARIABLE
 from mind_lowering.ptir_kernels.formats import array_dtype
 from ptir_forms import like, program
@@ -178,6 +180,29 @@ def test_a_window_outside(kind: str, row: int, column: int) -> None:
         assert e.value.code == "E6001"
         messages.append(str(e.value))
     assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("start", [0, 2, 5, 6, -1, 1 << 40])
+@pytest.mark.parametrize("kind", ["add", "mul", "max", "replace"])
+def test_a_start_that_is_one_number_for_all_windows(kind: str, start: int) -> None:
+    """It is no index in memory, and windows that do not move along an axis meet nowhere along it; outside it is E6001."""
+
+    def body(x: Any, i: Any, u: Any) -> Any:
+        column = ptir.BroadcastToOp(ptir.ConstantOp(PtirLiteralAttr.from_values(SI64, (), (start,))), result_shape=(20, 1))
+        vectors = ptir.ConcatOp(ptir.ReshapeOp(i, new_shape=(20, 1)), column, axis=1)
+        dims = {"update_window_dims": (1,), "inserted_window_dims": (0,), "scatter_dims_to_operand_dims": (0, 1)}
+        batch = {"input_batching_dims": (), "scatter_indices_batching_dims": (), "index_vector_dim": 1}
+        return ptir.ScatterWindowsOp(x, vectors, u, **dims, **batch, kind=kind, mode="raise", unique=False)
+
+    rng = np.random.default_rng(0)
+    module = program("f32[9,8] si64[20] f32[20,3]", body)
+    given = rng.normal(size=(9, 8)).astype("f4"), rng.integers(0, 9, 20), rng.normal(size=(20, 3)).astype("f4")
+    if 0 <= start <= 5:
+        assert "copy over [20, " not in same(module, *given)
+        return
+    for target in ("native", "numpy"):
+        with pytest.raises(MindError, match="E6001"):
+            mind_runtime.compile(module, target=target)(*given)
 
 
 @pytest.mark.parametrize(

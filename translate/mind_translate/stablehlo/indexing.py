@@ -3,8 +3,7 @@ Rows of gather and scatter.
 
 StableHLO clamps the starts of a gather and drops the elements of a scatter that leave the operand; PTIR refuses both when run.
 Rows along the first dimension become `take`, and rows that are scattered have one index each. All other dimension numbers become
-flat indices into the operand, which every target has kernels for. What a scatter drops adds nothing to the first element, or row,
-where it adds to an operand that is larger than the updates; else there is one more for it, which is cut off at the end. Products,
+flat indices into the operand, which every target has kernels for. What a scatter drops is left to `dropped_rows.py`. Products,
 and operands whose sizes are not known, become `gather_windows` and `scatter_windows`. A body that PTIR has no kind for runs
 update by update.
 """
@@ -26,19 +25,10 @@ from mind_dialect.shapes import inverse_permutation
 
 from ..unsupported import Refused
 from .converter import StablehloConverter, StablehloRow, Values
+from .dropped_rows import combined_rows, one_more, sizes_of
 from .foreign import DimensionNumbers, ForeignOp
 from .scalars import simple_kind
 from .structural import static, zero
-
-_UNKNOWN = Refused("an index into dimensions whose sizes are not known", "give the program static shapes")
-
-
-def _sizes(*shapes: Dims) -> list[tuple[int, ...]]:
-    """The sizes of static shapes. Raises `Refused`."""
-    found = [static(shape) for shape in shapes]
-    if any(sizes is None for sizes in found):
-        raise _UNKNOWN
-    return [sizes for sizes in found if sizes is not None]
 
 
 def _strides(sizes: Sequence[int]) -> list[int]:
@@ -62,7 +52,7 @@ class _Starts:
         found = to.index(indices)
         self.indices = to.cast(found, SI64) if self.dtype is SI64 else found
         self.dtype = to.dtype(self.indices)
-        (self.shape,) = _sizes(to.shape(indices))
+        (self.shape,) = sizes_of(to.shape(indices))
         if not 0 <= vector_dim <= len(self.shape):
             raise error(
                 "E3004",
@@ -120,7 +110,7 @@ def gathered(to: StablehloConverter, op: ForeignOp, slices: Sequence[int]) -> SS
     x, indices = op.operands[:2]
     if any(static(shape) is None for shape in (to.shape(x), op.shape, to.shape(indices))):
         return _gather_windows(to, op, slices)
-    sizes, result, _ = _sizes(to.shape(x), op.shape, to.shape(indices))
+    sizes, result, _ = sizes_of(to.shape(x), op.shape, to.shape(indices))
     numbers, rank = op.numbers("dimension_numbers"), len(sizes)
     offset = numbers.list("offset_dims", len(result))
     collapsed, batching = numbers.list("collapsed_slice_dims", rank), numbers.list("operand_batching_dims", rank)
@@ -211,7 +201,7 @@ def _scatter(to: StablehloConverter, op: ForeignOp) -> Values:
     kind = _windows_kind(to, op, to.dtype(xs[0])) if count == 1 else None
     if kind is not None and (kind == "mul" or any(static(s) is None for s in shapes)):
         return [_scatter_windows(to, op, kind)]
-    sizes, shape, _ = _sizes(*shapes)
+    sizes, shape, _ = sizes_of(*shapes)
     rank = len(sizes)
     window = numbers.list("update_window_dims", len(shape))
     inserted, batching = numbers.list("inserted_window_dims", rank), numbers.list("input_batching_dims", rank)
@@ -253,7 +243,7 @@ def _scatter_rows(
     to: StablehloConverter, kind: str, x: SSAValue, vectors: Mapping[int, SSAValue], updates: SSAValue, batch: Sequence[int]
 ) -> SSAValue:
     """Combine rows with those of an operand that the components of their index vectors say; dropped rows go to one more."""
-    sizes, shape = _sizes(to.shape(x), to.shape(updates))
+    sizes, shape = sizes_of(to.shape(x), to.shape(updates))
     first, end = min(vectors), max(vectors) + 1
     numbers, windows = sizes[first:end], [i for i in range(len(shape)) if i not in batch]
     inside, dtype = {d - first: v for d, v in vectors.items()}, to.dtype(vectors[first])
@@ -262,31 +252,7 @@ def _scatter_rows(
     extents = [*sizes[:first], number, *sizes[end:]]
     rows = to.reshape(to.transpose(updates, [*windows[:first], *batch, *windows[first:]]), tuple(extents))
     cells = to.reshape(x, (*sizes[:first], count, *sizes[end:]))
-    return to.reshape(_combined(to, kind, cells, to.reshape(flat, (number,)), rows, first), sizes)
-
-
-def _combined(to: StablehloConverter, kind: str, cells: SSAValue, numbers: SSAValue, rows: SSAValue, axis: int) -> SSAValue:
-    """
-    Combine rows along an axis with those of `cells` that the numbers say; -1 drops a row.
-
-    Of the smaller one there is a copy: dropped sums add nothing to the first row, or all that is dropped goes to one row more.
-    """
-    of_cells, of_rows = _sizes(to.shape(cells), to.shape(rows))
-    count, is_out = of_cells[axis], to.compare("less", numbers, 0)
-    if kind == "add" and math.prod(of_rows) < math.prod(of_cells):
-        nothing = {Kind.FLOAT: -0.0, Kind.COMPLEX: complex(-0.0, -0.0)}.get(to.dtype(rows).kind, 0)  # 0 would change a -0
-        rows = to.select(to.place(is_out, [axis], of_rows), to.like(nothing, rows), rows)
-        places = to.place(to.select(is_out, to.like(0, numbers), numbers), [axis], of_rows)
-        return to.emit(ptir.ScatterReduceOp, cells, places, rows, kind=kind, axis=axis)
-    places = to.place(to.select(is_out, to.like(count, numbers), numbers), [axis], of_rows)
-    made = to.emit(ptir.ScatterReduceOp, _one_more(to, cells, axis), places, rows, kind=kind, axis=axis)
-    return to.part(made, axis, 0, count)
-
-
-def _one_more(to: StablehloConverter, cells: SSAValue, axis: int) -> SSAValue:
-    """One row more along an axis, for what is dropped."""
-    more = [int(d == axis) for d in range(len(to.shape(cells)))]
-    return to.pad(cells, zero(to.dtype(cells)), [0] * len(more), more)
+    return to.reshape(combined_rows(to, kind, cells, to.reshape(flat, (number,)), rows, first), sizes)
 
 
 def _flat_indices(
@@ -331,16 +297,16 @@ def scatter_flat(to: StablehloConverter, op: ForeignOp, block: Block, x: SSAValu
 def scattered(to: StablehloConverter, op: ForeignOp, block: Block, xs: Values, flat: SSAValue, updates: Values) -> Values:
     """Combine updates into operands at flat indices by a body; -1 drops an update."""
     dtype, shape = to.spec(xs[0])
-    sizes, of_updates = _sizes(shape, to.shape(flat))
+    sizes, of_updates = sizes_of(shape, to.shape(flat))
     count, number = math.prod(sizes), math.prod(of_updates)
     one = to.reshape(flat, (number,))
     rows = [to.reshape(v, (number,)) for v in updates]
     cells = [to.reshape(x, (count,)) for x in xs]
     kind = _scatter_kind(simple_kind(to, block), dtype) if len(xs) == 1 else None
     if kind is not None:
-        return [to.reshape(_combined(to, kind, cells[0], one, rows[0], 0), sizes)]
+        return [to.reshape(combined_rows(to, kind, cells[0], one, rows[0], 0), sizes)]
     where = to.select(to.compare("less", one, 0), to.like(count, one), one)
-    made = _one_by_one(to, block, [_one_more(to, v, 0) for v in cells], where, rows)
+    made = _one_by_one(to, block, [one_more(to, v, 0) for v in cells], where, rows)
     return [to.reshape(to.part(v, 0, 0, count), sizes) for v in made]
 
 
@@ -397,7 +363,7 @@ def _torch_index_select(to: StablehloConverter, op: ForeignOp) -> SSAValue:
     axis, batches = op.integer("dim"), op.integer("batch_dims", 0)
     if batches:
         raise Refused("an index_select with batch dimensions", "write it as gather")
-    (sizes,) = _sizes(to.shape(x))
+    (sizes,) = sizes_of(to.shape(x))
     if not 0 <= axis < len(sizes):
         raise error("E3004", f"dim {axis} is out of range for rank {len(sizes)}", axis=axis, rank=len(sizes))
     order = [axis, *(i for i in range(len(sizes)) if i != axis)]
