@@ -9,10 +9,11 @@ across an op that is isolated from above. As in MLIR, code that nothing reaches 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
+
+from .lazy_dataclass import dataclass
 
 
 def walk(root: Operation) -> Iterator[Operation]:

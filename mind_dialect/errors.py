@@ -10,10 +10,11 @@ context.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from xdsl.utils.exceptions import ParseError, PassFailedException, VerifyException
+
+from .lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation

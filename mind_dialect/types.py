@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneAttr, TensorType, f32, f64, i32, i64
 from xdsl.ir import Attribute
 
 from .errors import brief, error
+from .lazy_dataclass import dataclass
 from .shapes import MAX_EXTENT
 
 Shape = tuple[int, ...]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
+
+from mind_dialect.lazy_dataclass import dataclass
 
 
 class Gaps:

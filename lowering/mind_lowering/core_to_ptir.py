@@ -8,7 +8,6 @@ are renumbered, as one op may become several.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.context import Context
@@ -21,6 +20,7 @@ from mind_dialect import register
 from mind_dialect.codecs import INTEGERS
 from mind_dialect.core import CoreOp
 from mind_dialect.errors import MindError
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.program import core_block, foreign_op, functions, holds_core_ir, value_ids
 from mind_dialect.ptir_program import SPEC_VERSION, VERSION_ATTRIBUTE
 from mind_dialect.types import read_type

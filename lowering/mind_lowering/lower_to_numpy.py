@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
@@ -11,6 +9,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect.core import CoreOp
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.program import functions
 from mind_dialect.ptir import PtirOp
 from mind_passes.callees import calls_in

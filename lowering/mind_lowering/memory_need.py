@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from xdsl.ir import Attribute
 
 from mind_dialect.errors import MindError, error
 from mind_dialect.extents.dims import size_in
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import read_type
 from mind_dialect.ptir_shapes import Dims
 from mind_dialect.types import DType, Shape

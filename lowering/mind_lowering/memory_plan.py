@@ -8,9 +8,10 @@ A memory plan as a picture: the blocks of an arena by the time for which they ar
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+
+from mind_dialect.lazy_dataclass import dataclass
 
 WIDTH, HEIGHT, MARGIN = 960, 540, 60
 """Of the picture and of its edge, in pixels."""

@@ -11,7 +11,6 @@ Constants are summed here, by NumPy. Zero points of weights go into the weights 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from math import prod
 from typing import Any, cast
@@ -24,6 +23,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.op import value_of
 from mind_dialect.ptir.types import SI8, SI32, UI8, PtirDType, read_type, tensor_type
 from mind_passes.ptir.building import accumulator, insert_new, spec_of, uniform

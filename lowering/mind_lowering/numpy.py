@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import IO
 
 from xdsl.context import Context
@@ -11,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.target import Target
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.program import functions
 from mind_dialect.verify import verify
 from mind_passes.callees import calls_in

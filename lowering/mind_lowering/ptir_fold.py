@@ -10,7 +10,6 @@ constant is, a result that is one element everywhere is a fill.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
@@ -23,6 +22,7 @@ from xdsl.passes import ModulePass
 from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import (
     FUSIBLE,
     CompareOp,

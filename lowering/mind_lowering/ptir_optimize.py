@@ -9,7 +9,6 @@ into what depends on weights alone and the rest, and fusion, which is last becau
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -19,6 +18,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.program import functions
 from mind_dialect.ptir import PtirOp
 from mind_passes.fusion.fuse import fuse

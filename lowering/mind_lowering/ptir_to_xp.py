@@ -8,13 +8,13 @@ Outputs never share memory with inputs, constants or each other, unless an input
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region
 
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, error
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir_program import input_specs
 

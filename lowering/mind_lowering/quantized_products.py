@@ -9,7 +9,6 @@ both operands of a product are dequantized, and its result is quantized. Scales 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from math import prod
 from typing import Any
@@ -20,6 +19,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mind_dialect import ptir, register
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import F32, SI8, SI32, UI8, read_type, tensor_type
 from mind_passes.ptir.building import accumulator, spec_of, uniform
 from mind_passes.ptir.construct import Value, broadcast, cast, filled, make, mul, reshape, static, sub, transpose

@@ -9,9 +9,9 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
+from ..lazy_dataclass import dataclass
 from .expr import MAX_COEFFICIENT, Extent, TooLarge, extent, symbol
 from .facts import Facts
 from .operations import evaluate, has_value, mod

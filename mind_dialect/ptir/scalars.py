@@ -7,8 +7,7 @@ An op that is more than a name there has a rule in the table itself. Closed by `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..lazy_dataclass import dataclass
 from .types import BOOL, COMPLEX, FLOATS, INTEGERS, NUMBERS, ORDERED, REAL, DTypes
 
 

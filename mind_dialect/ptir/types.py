@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, cast
@@ -39,6 +38,7 @@ from ..elements import Boolean, Complex, Element, Float, Integer, SmallFloat
 from ..errors import MindError, brief, error
 from ..extents import ExtentSyntaxError, TooLarge
 from ..extents.dims import canonical, dim_texts, names_in
+from ..lazy_dataclass import dataclass
 from ..ptir_shapes import MAX_EXTENT, UNKNOWN, Dim, Dims
 from ..types import DType
 

@@ -8,11 +8,10 @@ differentiated by PTIR's if a rule is registered for them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Operation, SSAValue
 
 from mind_dialect.core import AddOp, BroadcastToOp, CoreOp, SumOp
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.profiles import Profile
 from mind_dialect.ptir.types import read_type as read_ptir
 from mind_dialect.ptir_shapes import UNKNOWN, meet

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
@@ -12,6 +11,7 @@ from xdsl.traits import SymbolTable
 
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, brief, error
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.names import SYMBOL_ATTRIBUTE
 
 from .derivatives.custom import check_rules, has_rules

@@ -18,7 +18,6 @@ code like any other.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
@@ -31,6 +30,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from mind_dialect import register
 from mind_dialect.core import AddOp, CoreOp, MulOp
 from mind_dialect.errors import error
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.program import (
     LATE_ATTRIBUTE,
     NAME_ATTRIBUTE,

@@ -8,8 +8,6 @@ walk it knows no op. Values that do not vary have no tangent, and nothing is com
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, FunctionType, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -19,6 +17,7 @@ from xdsl.passes import ModulePass
 from mind_dialect import register
 from mind_dialect.declared_dims import keep_declarations
 from mind_dialect.errors import MindError, error
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.program import NAME_ATTRIBUTE, input_names, ssa_name, stated_attributes, value_ids
 from mind_dialect.verify import verify
 

@@ -9,7 +9,7 @@ another size. The work is linear in the ops that come out. They are counted befo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -22,6 +22,7 @@ from mind_dialect.declared_dims import declarations_of, state_declarations, unde
 from mind_dialect.errors import brief, error
 from mind_dialect.extents import substituted_texts
 from mind_dialect.extents.dims import names_in
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.profiles import PROFILE_ATTRIBUTE, Profile, profile_of
 from mind_dialect.program import functions
 from mind_dialect.ptir_shapes import Dim

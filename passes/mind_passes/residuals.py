@@ -10,11 +10,11 @@ of random numbers are never repeated.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import (
     AbsOp,
     AddOp,

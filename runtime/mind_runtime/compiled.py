@@ -10,7 +10,6 @@ import builtins
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any, cast
 
@@ -18,6 +17,7 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.program import input_names
 from mind_lowering.kernels import NUMPY
 from mind_lowering.memory_need import Need, allocation_error, check_rank

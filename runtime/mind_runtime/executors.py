@@ -10,10 +10,10 @@ the target. It is loaded when somebody asks for the target.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mind_dialect.errors import MindError, brief, error
+from mind_dialect.lazy_dataclass import dataclass
 from mind_lowering.cupy.options import CupyOptions
 from mind_lowering.native.options import NativeOptions
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from xdsl.dialects.func import FuncOp
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_lowering.memory_need import check_need, physical_memory
 
 from .general import general_body

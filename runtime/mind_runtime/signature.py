@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import Attribute
 
 from mind_dialect.errors import MindError, error
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir_shapes import Dims
 from mind_dialect.types import DType
 from mind_lowering.memory_need import read_any

@@ -13,9 +13,10 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
+
+from mind_dialect.lazy_dataclass import dataclass
 
 from .specialization import Specialization, class_of
 

@@ -12,7 +12,7 @@ The memory plan of a function of the `launch` dialect: where each temporary lies
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from xdsl.context import Context
@@ -23,6 +23,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.errors import error
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.program import functions
 
 from ..arena import Slot, place_by_size, place_in_order

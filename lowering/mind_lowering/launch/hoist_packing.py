@@ -9,7 +9,6 @@ in a branch, or in a loop without iterations, may run although its results are n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
@@ -19,6 +18,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.errors import error
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.program import functions
 
 from .base import LaunchOp

@@ -8,12 +8,12 @@ what a row that is chosen appends or emits.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Generic, Protocol, TypeVar
 
 from xdsl.ir import SSAValue
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import known_extents, read_type
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from xdsl.context import Context
@@ -25,6 +24,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mind_dialect import register
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.program import functions
 
 from .base import LaunchOp

@@ -10,7 +10,6 @@ An offset belongs to the op that moves an address, so that two views that differ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 from typing import cast
@@ -20,6 +19,7 @@ from xdsl.ir import Attribute
 
 from mind_dialect.by_identity import by_identity
 from mind_dialect.errors import brief, error
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import DTYPE_OF_TYPE, PtirDType, tensor_type, unknown_dtype
 
 MAX_INTERNED = 1 << 12

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from xdsl.ir import Block, Operation, SSAValue
+
+from mind_dialect.lazy_dataclass import dataclass
 
 from ..liveness import spread
 from .base import LaunchOp

@@ -13,7 +13,7 @@ unless a rule of its own says what it needs in order not to fail, and an op with
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any
 
@@ -22,6 +22,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import known_extents
 from mind_dialect.read_extents import ALL, is_size, read_extents
 from mind_passes.ptir.building import axes_of_reduction, row_of_kind

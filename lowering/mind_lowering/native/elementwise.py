@@ -8,9 +8,9 @@ promised to LLVM than that, so nothing is undefined. Functions of real numbers a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from mind_dialect import ptir
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.scalars import SCALARS
 from mind_dialect.ptir.types import Kind, PtirDType

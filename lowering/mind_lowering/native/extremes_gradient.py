@@ -11,7 +11,7 @@ computed twice, so that no two units write one element.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from math import prod
 from typing import TypeVar
@@ -19,6 +19,7 @@ from typing import TypeVar
 from xdsl.ir import Block, SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.types import Kind, PtirDType, known_extents, read_type
 from mind_passes.derivatives.ptir.gathering import is_gathered

@@ -7,9 +7,10 @@ as the dividend, are left in the record, the first entry of a kernel's arguments
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirOp
 
 RECORD_NUMBERS = 4

@@ -9,9 +9,10 @@ iteration to the next an address that it carries. Nothing is copied to move it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
+
+from mind_dialect.lazy_dataclass import dataclass
 
 from ..launch.compute_ops import KernelOp
 from ..launch.control_ops import AtOp, ConditionOp, ForOp, IfOp, WhileOp

@@ -8,9 +8,9 @@ imaginary parts; one of an odd number as complex numbers with imaginary parts 0.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from math import log2, prod
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import PtirDType
 
 from .failures import Sites

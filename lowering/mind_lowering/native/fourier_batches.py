@@ -7,8 +7,9 @@ Numbers are copied one by one, by unrolled code for a line. Real lines are trans
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from math import log2
+
+from mind_dialect.lazy_dataclass import dataclass
 
 from .failures import Sites
 from .fourier import RATE

@@ -9,12 +9,12 @@ columns are transformed again.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from math import log2, prod
 
 import numpy as np
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import PtirDType
 
 from .failures import Sites

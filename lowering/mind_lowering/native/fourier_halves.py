@@ -7,9 +7,10 @@ The kernels of shorter lines contain it (`fourier.py`).
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from functools import partial
 from math import prod
+
+from mind_dialect.lazy_dataclass import dataclass
 
 from .failures import Sites
 from .fourier_passes import ComplexLanes, FourierStep, Parts

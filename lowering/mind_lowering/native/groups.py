@@ -7,12 +7,13 @@ A copy is a group of no ops: one input, one output, each wherever it lies.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import pairwise
 
 from xdsl.ir import SSAValue
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirOp, ReduceOp
 from mind_dialect.ptir.types import read_type
 from mind_passes.ptir.building import accumulator

@@ -7,9 +7,9 @@ Their text is made in `sorts.py`, `scans.py`, `scatters.py` and `random_numbers.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from math import prod
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirOp
 
 from .groups import layout

@@ -9,7 +9,7 @@ for the stack of a thread are matrices whose columns are transformed twice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import prod
 
@@ -17,6 +17,7 @@ import numpy as np
 from xdsl.dialects.builtin import BytesAttr
 
 from mind_dialect import ptir
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.literal import static_spec
 from mind_dialect.ptir.types import F32, F64, PtirDType, part_of, tensor_type

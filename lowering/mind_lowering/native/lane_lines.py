@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import PtirDType
 
 from .ir import Function

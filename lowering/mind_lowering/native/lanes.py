@@ -8,8 +8,8 @@ computes on here (fp8, 4 bits, complex) can still be moved: their registers hold
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import BF16, F16, F32, F64, I1, Kind, PtirDType
 
 from .ir import Function, float_text, suffix, vector

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
+
+from mind_dialect.lazy_dataclass import dataclass
 
 LEAST_LANES, MOST_LANES = 4, 32
 """With fewer lines each is computed by itself."""

@@ -8,9 +8,9 @@ each lane of a vector (`lane_matrices.py`).
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import F64, PtirDType
 from mind_dialect.types import Shape

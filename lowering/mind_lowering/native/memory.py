@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from mind_dialect.lazy_dataclass import dataclass
 
 from .views import Buffer, View
 

@@ -6,7 +6,8 @@ the lanes.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+
+from mind_dialect.lazy_dataclass import dataclass
 
 from .lanes import MOST_APART
 

@@ -8,11 +8,12 @@ many parts it is cut depends on shapes and on the kind of machine alone, so resu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from xdsl.ir import Block
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import ReduceOp
 from mind_dialect.ptir.types import tensor_type
 from mind_passes.ptir.building import accumulator

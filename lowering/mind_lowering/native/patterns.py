@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol
 
 from xdsl.ir import Block, SSAValue
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import ConcatOp, PtirLiteralAttr, PtirOp, ReduceOp
 from mind_dialect.ptir.types import PtirDType
 

@@ -8,8 +8,8 @@ build on.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import PtirDType
 

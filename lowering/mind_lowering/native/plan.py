@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Container, Generator, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 from typing import TypeAlias
 
@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import LocationAttr, StringAttr, UnitAttr, UnknownLoc
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import BF16, F16, UI16, UI64, read_type
 

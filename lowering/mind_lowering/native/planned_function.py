@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.func import FuncOp
+
+from mind_dialect.lazy_dataclass import dataclass
 
 from ..launch.compute_ops import KernelOp
 from .plan import NativePlan

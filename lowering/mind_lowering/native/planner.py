@@ -8,10 +8,10 @@ function of PTIR that the runtime hands to the NumPy target. Nothing falls back 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.locations import fused_location
 from mind_dialect.ptir import FusionOp, PtirOp
 

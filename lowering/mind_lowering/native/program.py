@@ -12,7 +12,7 @@ else are one function. The pass of the tools stops before the text, and their ta
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import IO
 
@@ -23,6 +23,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.target import Target
 
 from mind_dialect.errors import error
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.program import functions
 from mind_dialect.ptir import ComplexOp, FusionOp, PtirOp
 from mind_dialect.ptir.types import read_type

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from math import prod
+
+from mind_dialect.lazy_dataclass import dataclass
 
 from .kernel_steps import Sort
 from .memory import Access, buffers_of, rounded_up

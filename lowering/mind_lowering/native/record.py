@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
+
+from mind_dialect.lazy_dataclass import dataclass
 
 from .failures import RECORD_NUMBERS
 

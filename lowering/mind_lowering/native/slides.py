@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from mind_dialect.lazy_dataclass import dataclass
 
 from .ir import Function
 

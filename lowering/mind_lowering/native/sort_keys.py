@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import BF16, I1, Kind, PtirDType
 
 from .lanes import Lanes, register

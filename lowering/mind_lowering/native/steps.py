@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirOp
 
 from ..launch.limits import Limit

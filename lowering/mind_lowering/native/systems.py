@@ -7,9 +7,9 @@ The decomposition is that of `matrices.py`. As with LAPACK, a pivot of 0 ends th
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from math import prod
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import SI32
 

@@ -8,9 +8,9 @@ number of threads, because results may not depend on that: the runtime shares th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mind_dialect.errors import error
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import BF16, F16, F32, F64, Kind, PtirDType
 
 LINE = 64

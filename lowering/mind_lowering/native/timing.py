@@ -8,7 +8,9 @@ there were. A kernel in a loop has one pair for all iterations, and one whose th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from mind_dialect.lazy_dataclass import dataclass
 
 from .ir import Function
 from .lowered import TimedKernel

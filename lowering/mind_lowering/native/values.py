@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from xdsl.ir import Block, SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import PtirDType, known_extents, read_type
 

@@ -9,12 +9,13 @@ the element's index as strides and offset give it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from math import prod
 
 from xdsl.ir import SSAValue
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirLiteralAttr, PtirOp
 from mind_dialect.ptir.types import I1, Kind, PtirDType
 

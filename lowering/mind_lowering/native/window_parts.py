@@ -9,10 +9,11 @@ others is one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import inf
 
 from mind_dialect import ptir
+from mind_dialect.lazy_dataclass import dataclass
 
 from .demanded import shape_of
 from .schedule import NestSchedule

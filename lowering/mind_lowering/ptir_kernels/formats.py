@@ -8,12 +8,12 @@ are widened, computed on and rounded, or wrapped, once: floats narrower than f32
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mind_dialect.errors import error
+from mind_dialect.lazy_dataclass import dataclass
 
 Array = Any
 """An array of the namespace, or a scalar of it where the rank is 0."""

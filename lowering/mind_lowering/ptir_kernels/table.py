@@ -8,10 +8,11 @@ are Python values: numbers, tuples, dtypes of the dialect. A dimension that has 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from mind_dialect import ptir
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.legal import default_accumulator
 from mind_dialect.ptir.scalars import SCALARS

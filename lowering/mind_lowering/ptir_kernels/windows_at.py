@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.shapes import inverse_permutation
 
 from .formats import Array, Ints

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any, cast
 
@@ -18,6 +17,7 @@ from mind_dialect.extents import Extent
 from mind_dialect.extents.dims import extent_of, names_in
 from mind_dialect.extents.operations import Algebra, fold
 from mind_dialect.extents.solutions import SIZE, Solution
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.literal import PtirLiteralAttr
 from mind_dialect.ptir.types import CF64, DTYPE_OF_TYPE, F64, PtirDType, is_dim
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
+
+from mind_dialect.lazy_dataclass import dataclass
 
 
 class MemoryLayout(IntEnum):

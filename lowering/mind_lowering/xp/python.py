@@ -14,7 +14,6 @@ originals stand in a comment, escaped. Branches are `if`, loops are `while` and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -22,6 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from mind_dialect.errors import MindError, error
 from mind_dialect.extents.dims import is_expression, names_in
 from mind_dialect.extents.solutions import solutions
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.literals import HEX_ABOVE, nested
 from mind_dialect.program import input_names
 from mind_dialect.ptir import FusionOp

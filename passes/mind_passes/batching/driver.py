@@ -8,13 +8,13 @@ not, and asks the rules for the rest. A batched value has its batch axis at 0, o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError, error
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.op import DialectOp
 from mind_dialect.ptir import RandomOp, RegionOp, YieldOp
 from mind_dialect.ptir_shapes import Dim

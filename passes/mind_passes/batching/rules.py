@@ -9,13 +9,13 @@ nothing: the driver does, and it also copies what no rule is asked for, an op wi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.op import value_of
 from mind_dialect.ptir import IotaOp, PtirOp, ReshapeOp, ScanOp, YieldOp
 from mind_dialect.ptir.types import SI64, read_type, tensor_type

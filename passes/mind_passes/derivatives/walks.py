@@ -10,12 +10,12 @@ hence rows and walks stand together.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.errors import MindError, error
+from mind_dialect.lazy_dataclass import dataclass
 
 from ..emit import append, copy, discard, place_of, placed
 from .dependence import bits, union

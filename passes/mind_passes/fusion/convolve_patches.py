@@ -11,7 +11,6 @@ zeros. The sums have the same terms in another order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
@@ -21,6 +20,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import BF16, F16, F32, F64, tensor_type
 
 from ..ptir.building import axes_of_reduction, insert_new, spec_of

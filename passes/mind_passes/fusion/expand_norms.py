@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.context import Context
@@ -15,6 +14,7 @@ from xdsl.passes import ModulePass
 from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
 from mind_dialect.elements import UnfitError
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import LayerNormOp, PtirLiteralAttr
 from mind_dialect.ptir.types import F32, Kind, read_type
 

@@ -7,7 +7,6 @@ Numbers of up to 16 bits and their sums are exact in f32, and those beyond satur
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.context import Context
@@ -17,6 +16,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import DequantizeOp, QuantizeOp, RequantizeOp
 from mind_dialect.ptir.types import F32, F64, PtirDType, read_type
 

@@ -8,7 +8,7 @@ the rows and further axes reduce each row first, and fusions over the same rows 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 
 from xdsl.context import Context
@@ -18,6 +18,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import FusionOp, GatherOp, PtirOp, ReduceOp, YieldOp
 from mind_dialect.ptir.types import read_type
 

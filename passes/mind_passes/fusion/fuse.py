@@ -8,7 +8,6 @@ as that allows, so the result is one for each program. Fusions that are there st
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -17,6 +16,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import FUSIBLE, TARGETED, BroadcastToOp, DotGeneralOp, FusionOp
 
 from ..ptir.dead_ops import holders, replace_values

@@ -10,7 +10,6 @@ transposed operand. Where `i` has several axes, or not all axes come back in ord
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
@@ -20,6 +19,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import BroadcastToOp, GatherOp, PtirOp, ReshapeOp, TakeOp, TransposeOp
 from mind_dialect.ptir.types import known_extents, tensor_type
 

@@ -14,11 +14,12 @@ Broadcasts of what is outside, and constants of one element, are in no group; ea
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import FUSIBLE, ComplexOp, DotGeneralOp, ReduceOp
 from mind_dialect.ptir_shapes import UNKNOWN, Dims
 

@@ -8,7 +8,6 @@ each of which a reshape gives an axis.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
@@ -18,6 +17,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import FUSIBLE, ConcatOp, FusionOp, ReduceOp, ReshapeOp
 from mind_dialect.ptir.types import read_type
 

@@ -8,7 +8,6 @@ is what is found there. In the kernel of its neighbours it is one load.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -17,6 +16,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import FUSIBLE, GatherOp, GatherWindowsOp, PtirOp, TakeOp
 
 from ..ptir.building import spec_of

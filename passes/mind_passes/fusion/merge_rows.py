@@ -11,7 +11,7 @@ that can rule out most combinations at little cost is asked about whole sets fir
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import FusionOp, ReduceOp
 
 from ..ptir.building import substitute

@@ -9,8 +9,6 @@ the block must hold a gather by the same indices, which does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -18,6 +16,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import GatherOp, PtirOp, ScatterReduceOp
 from mind_dialect.ptir.types import Kind, tensor_type
 

@@ -10,7 +10,6 @@ Sums of floats stay as they are: their rounding depends on the order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
@@ -20,6 +19,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import known_extents, tensor_type
 
 from ..ptir.building import accumulator, in_place_of, insert_new, spec_of

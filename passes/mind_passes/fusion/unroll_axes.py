@@ -19,7 +19,7 @@ varies along the last axis is small before it is broadcast: so nothing large is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from math import prod
 
@@ -30,6 +30,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import FUSIBLE, BroadcastToOp, ConstantOp, DotGeneralOp, FusionOp, PtirOp, ReduceOp
 from mind_dialect.ptir.types import Kind, tensor_type
 

@@ -11,7 +11,6 @@ other dialects stay as they are, but for operands that became others.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -21,6 +20,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import FUSIBLE, PtirOp
 
 from .building import Rule, insert_new, is_known, new_ops, of_one_shape, rewire

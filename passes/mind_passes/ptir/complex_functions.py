@@ -7,11 +7,11 @@ No square on the way overflows or vanishes before the result does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import TypeAlias
 
 from mind_dialect import ptir
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import F32, F64, I1, SI32, SI64, PtirDType
 
 from . import construct as make

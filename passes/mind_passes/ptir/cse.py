@@ -11,7 +11,7 @@ equal to anything. The file walks without recursion, in linear time.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 
 from mind_dialect import register
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import AddOp, AndOp, CompareOp, MaximumOp, MinimumOp, MulOp, OrOp, XorOp
 from mind_dialect.ptir.types import Kind, read_type
 

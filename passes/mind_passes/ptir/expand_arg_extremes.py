@@ -7,7 +7,6 @@ It is the least index of the elements that equal the extreme, or that are NaN, w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -16,6 +15,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import ArgMaxOp, ArgMinOp, IotaOp, OrOp, PtirOp, ReduceOp
 from mind_dialect.ptir.types import SI32, SI64, Kind
 

@@ -7,7 +7,6 @@ From 1/2 on eight steps of `digamma(x) = digamma(x + 1) - 1 / x`, where the asym
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import nan, pi
 
 from xdsl.context import Context
@@ -17,6 +16,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import CosOp, DigammaOp, LogOp, RoundOp, SinOp
 from mind_dialect.ptir.types import F32, F64
 

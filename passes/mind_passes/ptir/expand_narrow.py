@@ -13,7 +13,6 @@ way of f32, with the numbers corrected that would be rounded twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.context import Context
@@ -23,6 +22,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.op import value_of
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import BF16, F16, F32, F64, I1, SI8, SI16, SI32, SI64, UI8, UI16, UI32, PtirDType, read_type

@@ -17,7 +17,7 @@ open. Innermost loops come first; each region is read forwards and backwards onc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from xdsl.context import Context
@@ -27,6 +27,7 @@ from xdsl.passes import ModulePass
 
 from mind_dialect import ptir, register
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.control import terminator
 from mind_dialect.ptir.types import Kind
 

@@ -10,12 +10,13 @@ value are searched for an equal op: linear.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import CondOp, PtirOp
 
 from .building import is_plain, spec_of

@@ -9,11 +9,11 @@ nesting levels at once. A loop keeps what decides how often it iterates.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import CondOp, ScanOp, WhileOp
 from mind_dialect.ptir.control import terminator, yielded
 from mind_dialect.ptir.types import tensor_type

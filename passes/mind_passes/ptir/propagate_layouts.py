@@ -19,12 +19,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import FUSIBLE, BroadcastToOp, ConstantOp, PtirOp, ReduceOp, ReshapeOp, TransposeOp
 from mind_dialect.ptir.types import tensor_type
 from mind_dialect.shapes.structural import inverse_permutation

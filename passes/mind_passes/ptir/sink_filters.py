@@ -11,7 +11,6 @@ ops may read a transposed weight where it is, in each call.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
@@ -20,6 +19,7 @@ from xdsl.ir import BlockArgument, SSAValue
 from xdsl.passes import ModulePass
 
 from mind_dialect import register
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.program import functions, input_names, stated_attributes
 from mind_dialect.ptir import ConvolutionOp, TransposeOp
 from mind_dialect.ptir.types import read_type

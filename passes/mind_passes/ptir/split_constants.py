@@ -9,7 +9,6 @@ only their function is in the program. Views stay with those that use them, as d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import cast
 
@@ -18,6 +17,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.program import NAME_ATTRIBUTE, input_names, stated_attributes
 from mind_dialect.ptir import ConstantOp
 from mind_dialect.ptir.types import read_type

@@ -12,7 +12,7 @@ fill memory, and patterns look for them. Random ops and dynamic dimensions stay 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, FunctionType, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr
@@ -23,6 +23,7 @@ from xdsl.passes import ModulePass
 from mind_dialect import register
 from mind_dialect.dominance import walk
 from mind_dialect.errors import error
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.program import NAME_ATTRIBUTE, argument_attribute, functions, input_names, stated_attributes
 from mind_dialect.ptir import BroadcastToOp, PtirOp, ReshapeOp, SliceOp, StopGradientOp
 from mind_dialect.ptir.types import read_type

@@ -11,12 +11,12 @@ import math
 import operator
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.ir import SSAValue
 
 from mind_dialect.core import AddOp, ConstantOp, CoreOp, MulOp, NegOp, ScalarConstant, SubOp
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.literals import LiteralAttr, Number
 from mind_dialect.types import F32, DType, Shape, read_type
 

@@ -4,6 +4,8 @@ Programs as native code: `compile(module, target="native")`.
     jit.py     text -> machine code in memory, by LLVM's code generator; kept on disk
     call.py    arguments -> table of addresses -> entries and steps on NumPy -> results
     program.py the callable: a `Program` whose body is native
+    startup.py the native code of the runtime, generated while the first program is lowered
+    llvm.py    llvmlite, whose library is opened while modules load
 
 It takes Linux and llvmlite, an extra; without them, `compile` is E6002 before anything else happens. Code is generated anywhere.
 """
@@ -11,9 +13,10 @@ It takes Linux and llvmlite, an extra; without them, `compile` is E6002 before a
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 
 from mind_dialect.errors import error
+
+from . import llvm
 
 
 def require() -> None:
@@ -21,8 +24,4 @@ def require() -> None:
     if not sys.platform.startswith("linux"):
         message = f"the target 'native' runs on Linux, this is {sys.platform}: use 'numpy' or 'xla'; -t native prints the code"
         raise error("E6002", message, requested="native", available=["numpy"])
-    try:
-        import_module("llvmlite.binding")
-    except ImportError:
-        message = "the target 'native' needs the package llvmlite, which is not installed: pip install 'mind-dialect[native]'"
-        raise error("E6002", message, requested="native", available=["numpy"]) from None
+    llvm.require()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 
 from mind_dialect.errors import MindError, error
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import (
     GatherOp,
     GatherWindowsOp,

@@ -12,11 +12,12 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeVar
 
 import numpy as np
+
+from mind_dialect.lazy_dataclass import dataclass
 
 from . import abi
 from .support import LARGE, support

@@ -11,16 +11,15 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
 from mind_dialect.errors import error
+from mind_dialect.lazy_dataclass import dataclass
 from mind_lowering.native import TargetInfo
 
-_binding: Any = import_module("llvmlite.binding")  # which has no types
-VERSION = f"{import_module('llvmlite').__version__} {_binding.llvm_version_info}"
+from .llvm import llvm
+
 PART = 1 << 17
 """Characters of a part, at most, where there are fewer than `MOST` and functions are short."""
 MOST = 8
@@ -103,13 +102,13 @@ def machine(host: TargetInfo, *, optimised: bool = True) -> Any:
     here = _is_like_this(host)
     initialise(others=not here)
     cpu, features = names_of(host)
-    triple = _binding.get_process_triple() if here else host.triple
-    target = _binding.Target.from_triple(triple)
+    triple = llvm().get_process_triple() if here else host.triple
+    target = llvm().Target.from_triple(triple)
     return target.create_target_machine(cpu=cpu, features=features, opt=2 if optimised else 0, reloc="pic", codemodel="small")
 
 
 def _is_like_this(host: TargetInfo) -> bool:
-    return host.triple.partition("-")[0] == str(_binding.get_process_triple()).partition("-")[0]
+    return host.triple.partition("-")[0] == str(llvm().get_process_triple()).partition("-")[0]
 
 
 def names_of(host: TargetInfo) -> tuple[str, str]:
@@ -119,7 +118,7 @@ def names_of(host: TargetInfo) -> tuple[str, str]:
 
 @lru_cache(maxsize=1)
 def _this_machine() -> tuple[str, str]:
-    return tuned(str(_binding.get_host_cpu_name()), str(_binding.get_host_cpu_features().flatten()))
+    return tuned(str(llvm().get_host_cpu_name()), str(llvm().get_host_cpu_features().flatten()))
 
 
 def tuned(cpu: str, features: str) -> tuple[str, str]:
@@ -138,17 +137,17 @@ def tuned(cpu: str, features: str) -> tuple[str, str]:
 def initialise(*, others: bool = False) -> None:
     """Make LLVM know this kind of machine, or all."""
     if others:
-        _binding.initialize_all_targets()
-        _binding.initialize_all_asmprinters()
+        llvm().initialize_all_targets()
+        llvm().initialize_all_asmprinters()
     else:
-        _binding.initialize_native_target()
-        _binding.initialize_native_asmprinter()
+        llvm().initialize_native_target()
+        llvm().initialize_native_asmprinter()
 
 
 def _parsed(text: str, machine: Any) -> Any:
     """A module in memory that goes with it; E7004 for what is none."""
     try:
-        module = _binding.parse_assembly(text, _binding.create_context())
+        module = llvm().parse_assembly(text, llvm().create_context())
         module.verify()
     except RuntimeError as e:
         raise error("E7004", f"LLVM refuses a module of ours: {e}", stage="native", issue=str(e)) from None
@@ -167,7 +166,7 @@ def _emitted(machine: Any, module: Any) -> bytes:
     if not buffer:
         issue = (message.value or b"").decode(errors="replace")
         raise error("E7004", f"LLVM cannot make code of a module of ours: {issue}", stage="native", issue=issue)
-    lib = _binding.ffi.lib
+    lib = llvm().ffi.lib
     try:
         return ctypes.string_at(lib.LLVMPY_GetBufferStart(buffer), lib.LLVMPY_GetBufferSize(buffer))
     finally:
@@ -178,8 +177,8 @@ def _emitted(machine: Any, module: Any) -> bytes:
 def _unlocked() -> Any:
     """LLVM's function that makes an object file, without llvmlite's lock; None where llvmlite is not built as it is known."""
     try:
-        known = _binding.ffi.lib.LLVMPY_TargetMachineEmitToMemory
-        found = ctypes.CDLL(_binding.ffi.lib._name).LLVMPY_TargetMachineEmitToMemory
+        known = llvm().ffi.lib.LLVMPY_TargetMachineEmitToMemory
+        found = ctypes.CDLL(llvm().ffi.lib._name).LLVMPY_TargetMachineEmitToMemory
         found.argtypes, found.restype = known.argtypes, known.restype
     except (AttributeError, OSError):
         return None

@@ -11,19 +11,21 @@ import atexit
 import contextlib
 import json
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_lowering import code_cache as cache
 
 from ..background import WORKER
 from ..specialized import Shapes
 from .settings import THREADS_VARIABLE
 from .source import Source
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 TIMEOUT = 600.0
 """Seconds after which a child that does not answer is ended."""
@@ -61,7 +63,7 @@ class Child:
     """A process that serves orders, started with the first one."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Popen[str] | None = None
         self._known: set[str] = set()
         self._folder = ""
 
@@ -122,14 +124,16 @@ class Child:
         return answer
 
     def _start(self, folder: str) -> None:
+        from subprocess import DEVNULL, PIPE, Popen  # slow to load, and most processes have no child
+
         self._known.clear()
         self._folder = folder
         parent = os.path.dirname(folder)  # the variable names the folder of all targets
-        self._process = subprocess.Popen(
+        self._process = Popen(
             [sys.executable, "-c", _START],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
             text=True,
             encoding="utf-8",
             env={**os.environ, cache.VARIABLE: parent, THREADS_VARIABLE: "1"},

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from fractions import Fraction
-from math import ceil
 from pathlib import Path, PurePosixPath
 
 MOST_BYTES = 1 << 16
@@ -21,7 +19,7 @@ _GROUPS = "sys/fs/cgroup"
 
 def cores(root: Path = Path("/")) -> int:
     """Return the number of cores for this process, at least one; `root` is where the files of the system are."""
-    return max(1, min([_allowed(), *map(ceil, shares(root))]))
+    return max(1, min([_allowed(), *shares(root)]))
 
 
 def _allowed() -> int:
@@ -31,8 +29,8 @@ def _allowed() -> int:
     return os.cpu_count() or 1
 
 
-def shares(root: Path) -> Iterator[Fraction]:
-    """The limits of the control groups that this process is in, in cores."""
+def shares(root: Path) -> Iterator[int]:
+    """The limits of the control groups that this process is in, in cores, rounded up."""
     for line in _text(root / "proc/self/cgroup").splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
@@ -58,11 +56,11 @@ def _around(mount: Path, path: str) -> Iterator[Path]:
     yield mount
 
 
-def _share(quota: str, period: str) -> Iterator[Fraction]:
-    """The cores that so many microseconds out of so many are; nothing for what are no such numbers."""
+def _share(quota: str, period: str) -> Iterator[int]:
+    """The cores that so many microseconds out of so many are, rounded up; nothing for what are no such numbers."""
     given = [text.strip() for text in (quota, period)]
     if all(text.isascii() and text.isdigit() and len(text) < 19 and int(text) for text in given):
-        yield Fraction(int(given[0]), int(given[1]))
+        yield -(-int(given[0]) // int(given[1]))
 
 
 def _text(path: Path) -> str:

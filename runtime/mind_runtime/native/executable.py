@@ -10,7 +10,7 @@ import threading
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -19,6 +19,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from mind_dialect.errors import MindError
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import read_type
 from mind_lowering.core_to_ptir import is_core
 from mind_lowering.memory_need import Need, check_rank
@@ -38,8 +39,11 @@ from .callable import Plan
 from .digest import digest
 from .pages import return_heap
 from .plans import Type
+from .startup import start
 from .support import release
 
+MANY = 256
+"""Ops of a function from which on its garbage is collected: that of fewer ops is less than what a look at new objects takes."""
 LONG = 1 << 13
 """Characters of a module from which on compiling leaves enough in the heap to return it: it takes a hundred times as long."""
 
@@ -98,12 +102,15 @@ def _compiled(
     func: FuncOp, host: TargetInfo, donated: tuple[int, ...], threads: int, fixed: tuple[int, ...], name: str | None = None
 ) -> Executable:
     """Compile a function; its image is written to disk under `name`, if it has one."""
+    start()
     from mind_lowering.native import program as lowering  # slow to load, and what was compiled before takes none of it
 
     work = lowering.prepared(func, host)
     if (unsized := lowering.dynamic(work)) is not None:
         return _without_code(unsized)
-    collect_recent()  # what passes replaced, so that lowering uses its memory again
+    many = sum(1 for _ in work.walk()) >= MANY
+    if many:
+        collect_recent()  # what passes replaced, so that lowering uses its memory again
     native = lowering.lower(work, host, donated, fixed)
     entries = [s.name for s in native.steps if isinstance(s, Entry)]
     library = jit.load(native.text, native.host, entries if native.packing is None else [*entries, native.packing.entry])
@@ -112,8 +119,9 @@ def _compiled(
     foreign = [foreign_step(step) for step in native.steps if isinstance(step, Foreign)]
     (short, whole), long = without_text(native), len(native.text) >= LONG
     del work, native
-    if long:
+    if many:
         collect_recent()
+    if long:
         return_heap()
     again = lowered_again(lambda: func, host, donated, fixed)
     return _linked(func, donated, threads, short, library, foreign, whole, again, fixed=fixed)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
@@ -21,6 +20,7 @@ from xdsl.ir import Operation
 
 from mind_dialect.dominance import walk
 from mind_dialect.errors import MindError
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import ConstantOp, PtirLiteralAttr
 from mind_dialect.ptir.types import DTYPES
 from mind_lowering import code_cache as cache

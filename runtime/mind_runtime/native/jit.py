@@ -12,13 +12,13 @@ import itertools
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 from mind_lowering import code_cache as cache
 from mind_lowering.native import TargetInfo
 
-from .codegen import VERSION, assembly, initialise, names_of, object_code, objects, packed, unpacked
+from .codegen import assembly, initialise, names_of, object_code, objects, packed, unpacked
+from .llvm import llvm, version
 from .settings import threads_of
 
 __all__ = ["Library", "assembly", "code_name", "find", "load", "load_for_good", "machine_of", "object_code"]
@@ -30,7 +30,6 @@ LIBRARIES = 64
 """So many libraries one engine links."""
 _lock = threading.Lock()
 _numbers = itertools.count()
-_binding: Any = import_module("llvmlite.binding")  # which has no types
 
 
 class Library:
@@ -81,7 +80,7 @@ def code_name(text: str, host: TargetInfo) -> str:
 
 def machine_of(host: TargetInfo) -> tuple[str, ...]:
     """Return what code depends on in addition to its text: LLVM's names for the machine, and its version."""
-    return (*names_of(host), VERSION)
+    return (*names_of(host), version())
 
 
 def load_for_good(text: str, host: TargetInfo, names: Sequence[str], imports: Mapping[str, int]) -> Mapping[str, int]:
@@ -114,8 +113,8 @@ def _engine() -> Any:
     section, in a large process more than 2 GiB from one another, which ends the process: addresses within an object have 32 bits.
     """
     initialise()
-    machine = _binding.Target.from_default_triple().create_target_machine(reloc="pic", codemodel="small")
-    return _binding.create_lljit_compiler(machine, use_jit_link=True)
+    machine = llvm().Target.from_default_triple().create_target_machine(reloc="pic", codemodel="small")
+    return llvm().create_lljit_compiler(machine, use_jit_link=True)
 
 
 class _Engines:
@@ -146,7 +145,7 @@ def _linked(
     code: Sequence[bytes], names: Sequence[str], engine: Any, imports: Mapping[str, int] | None = None
 ) -> tuple[Any, Any]:
     """The engine, and what holds the code in it."""
-    builder = _binding.JITLibraryBuilder()
+    builder = llvm().JITLibraryBuilder()
     for part in code:
         builder.add_object_img(part)
     builder.add_current_process()

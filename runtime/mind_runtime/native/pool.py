@@ -9,12 +9,12 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mind_dialect.errors import error
+from mind_dialect.lazy_dataclass import dataclass
 from mind_lowering.native.host import this_machine
 from mind_lowering.native.pool.pool import pool_text
 from mind_lowering.native.record import INTERRUPTED, Record, system_of

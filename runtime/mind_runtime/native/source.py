@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import BytesAttr, ModuleOp
 from xdsl.ir import Operation
 
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import ConstantOp
 from mind_dialect.ptir.literal import PtirLiteralAttr
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_lowering.memory_need import physical_memory
 from mind_lowering.native.host import this_machine
 
@@ -29,6 +30,7 @@ LARGE = 1 << 14
 """Bytes from which on an array is made by our allocator: smaller ones do not repay asking NumPy for it."""
 KEPT = min(1 << 30, physical_memory() >> 4)
 """At most so many bytes are kept for the next array."""
+_lock = threading.Lock()
 _HANDLER = ("mind_malloc", "mind_calloc", "mind_realloc", "mind_free")
 
 
@@ -70,6 +72,12 @@ def why_not() -> str | None:
 @lru_cache(maxsize=1)
 def support() -> Support | None:
     """The native code of the runtime, linked once; None where calls go through Python."""
+    with _lock:  # a second thread finds what the first one linked
+        return _linked()
+
+
+@lru_cache(maxsize=1)
+def _linked() -> Support | None:
     if why_not() is not None:
         return None
     imports = abi.symbols()

@@ -8,10 +8,11 @@ blocks: a unit adds up the sums of all blocks of its part, one after the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from math import prod
+
+from mind_dialect.lazy_dataclass import dataclass
 
 from ..failures import Sites
 from ..ir import Function

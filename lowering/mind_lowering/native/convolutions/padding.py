@@ -13,9 +13,9 @@ Where they are not, it adds `0 * tap` for each tap that a row skips.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import Kind
 
 from ..ir import Function

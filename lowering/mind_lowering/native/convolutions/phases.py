@@ -10,11 +10,11 @@ which counts where they are infinite or NaN: the sums of a phase begin with what
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 
 from mind_dialect import ptir
+from mind_dialect.lazy_dataclass import dataclass
 
 from ...launch.views import Ints
 from ..demanded import shape_of

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
+
+from mind_dialect.lazy_dataclass import dataclass
 
 from .by_channel import is_shared
 from .convolution import MOST_TAPS, Convolution

@@ -8,9 +8,9 @@ row to row where the image ends: there each place of the window is code of its o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import PtirDType
 
 from ..casts import cast

@@ -8,12 +8,13 @@ other operand does not move along; contracted axes that cannot be joined where t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import F32, PtirDType
 from mind_passes.ptir.building import accumulator

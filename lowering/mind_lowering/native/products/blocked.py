@@ -9,12 +9,13 @@ A fusion of casts, shifts and arithmetic is such weights; the numbers that are m
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from xdsl.ir import BlockArgument, SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import F32, SI8, UI8, read_type
 

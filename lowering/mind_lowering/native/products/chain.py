@@ -7,12 +7,12 @@ This is data, which a plan holds; `epilogue.py` has the emitters.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from xdsl.ir import SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import PtirDType, read_type
 

@@ -4,9 +4,10 @@ The choice of a `ProductCut`: how a product is cut into tiles that fit registers
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import Kind, PtirDType
 
 from ..target_info import LINE, WAYS, TargetInfo

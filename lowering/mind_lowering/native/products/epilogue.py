@@ -8,12 +8,12 @@ vectors is read once. Every value that somebody needs is written once.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from xdsl.ir import SSAValue
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirLiteralAttr
 from mind_dialect.ptir.types import read_type
 

@@ -7,11 +7,11 @@ Other forms of fusions with products in them, which only somebody's own passes m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
 from mind_dialect import ptir
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirOp
 from mind_dialect.ptir.types import PtirDType
 

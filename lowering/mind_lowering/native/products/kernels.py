@@ -7,9 +7,9 @@ Appended to a plan, copies of operands that no iteration of a loop changes are p
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from math import prod
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import F32, PtirDType
 
 from .. import costs

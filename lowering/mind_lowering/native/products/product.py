@@ -11,12 +11,13 @@ not depend on how units of work are shared out.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import F32, F64, SI32, SI64, UI32, UI64, PtirDType
 
 from ...launch.ref import row_major

@@ -5,9 +5,9 @@ Sums of a few rows while the rows of a matrix pass by: cleared, kept, handed to 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import Kind
 
 from ..ir import Function

@@ -8,8 +8,8 @@ of its own: registers are given out for it alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import Kind, PtirDType
 
 from ..casts import cast

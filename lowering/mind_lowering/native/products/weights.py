@@ -8,8 +8,9 @@ with a scale, would have given.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import PtirDType
 
 from ..casts import cast

@@ -17,8 +17,8 @@ contracted axis is filled up with zeros. Pairs of bf16 are summed in f32; factor
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import BF16, F32, SI8, SI16, SI32, UI8, UI32, PtirDType
 
 from ..target_info import TargetInfo

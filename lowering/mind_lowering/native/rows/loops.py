@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import DivOp, ExpOp, MulOp, PtirOp, ReduceOp, StopGradientOp, SubOp
 from mind_dialect.ptir.types import Kind
 from mind_passes.ptir.building import accumulator

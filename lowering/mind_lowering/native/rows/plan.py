@@ -9,13 +9,14 @@ stage needs of an earlier one is computed again where that is cheap, and else ke
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from math import prod
 from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import PtirOp, ReduceOp
 from mind_dialect.ptir.types import BF16, F16, F32, PtirDType
 

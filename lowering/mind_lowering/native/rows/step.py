@@ -8,12 +8,13 @@ gradients of a layer norm's parameters, are partial sums of each unit of work in
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from math import prod
 
 from xdsl.ir import Block, SSAValue
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import FusionOp, PtirOp, ReduceOp
 from mind_dialect.ptir.types import Kind, PtirDType, tensor_type
 from mind_passes.ptir.building import accumulator

@@ -8,7 +8,8 @@ then `exp x = 2^n (1 + p)` with `p = r + r^2 q(r)`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from mind_dialect.lazy_dataclass import dataclass
 
 from . import coefficients as k
 from .reals import Reals, less_one

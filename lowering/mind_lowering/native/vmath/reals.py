@@ -9,7 +9,9 @@ of other lanes; the shortcuts for full vectors give the same bits as the general
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from mind_dialect.lazy_dataclass import dataclass
 
 from ..ir import float_text, suffix, symbol
 from ..lanes import Lanes

@@ -7,11 +7,11 @@ Those that tie share the adjoint equally, among them the element of `x` itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.ir import SSAValue
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.legal import default_accumulator
 
 from ...ptir.construct import Value, cast, compare, div, mul, spec

@@ -10,8 +10,8 @@ windows above 1 leaves places in a window that never meet: phases, an axis of th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import ReduceWindowOp
 from mind_dialect.ptir_shapes import Dim, Dims
 

@@ -14,10 +14,10 @@ The gradients of the weights and biases of recurrences are such sums.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import AddOp, DotGeneralOp, ReduceOp, ReshapeOp, TransposeOp
 from mind_dialect.ptir_shapes.dims import axes
 

@@ -8,9 +8,9 @@ windows tile the axis, else by patches. Its transpose is in `folding`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mind_dialect.errors import error
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import ExtractPatchesOp, PadOp
 from mind_dialect.ptir_shapes import Dim, Dims, Pairs
 

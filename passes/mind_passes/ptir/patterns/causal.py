@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import AddOp, AndOp, BroadcastToOp, CastOp, CompareOp, FusionOp, IotaOp, OrOp, PtirOp, SelectOp
 
 from ..building import spec_of, uniform

@@ -10,12 +10,13 @@ queries alone have is a batch along which keys and values are repeated. Each ele
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mind_dialect.dominance import walk
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import (
     BroadcastToOp,
     CastOp,

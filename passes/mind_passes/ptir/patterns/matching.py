@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from mind_dialect import ptir
 from mind_dialect.elements import UnfitError
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir.types import Kind
 
 from ...fusion.edit import FusionEdit

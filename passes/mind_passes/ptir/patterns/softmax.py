@@ -7,10 +7,9 @@ of -inf, and 1 that of a sum of 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import SSAValue
 
+from mind_dialect.lazy_dataclass import dataclass
 from mind_dialect.ptir import CompareOp, DivOp, ExpOp, MulOp, PtirOp, ReciprocalOp, ReduceOp, SelectOp, SubOp
 
 from ..building import is_all

@@ -1,0 +1,26 @@
+"""The native code of the runtime, generated in a thread while the first program of a process is lowered."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import cache
+from threading import Thread
+
+from .pool import pool
+from .support import support
+
+
+@cache
+def start() -> None:
+    """
+    Begin to generate what each program calls, if it is the first time; who needs it waits for it.
+
+    LLVM works outside of Python's lock. Python waits for the thread when it ends, so that LLVM is whole as long as it works.
+    """
+    Thread(target=_generate, name="mind-native-startup").start()
+
+
+def _generate() -> None:
+    with suppress(Exception):  # which who needs it is given
+        pool()
+        support()
