@@ -44,6 +44,10 @@ SIDES: dict[str, tuple[str, str, dict[str, str]]] = {
 SUBNORMALS = """\
 Numbers below the least normal one count as 0 in our training steps (`native{flush-subnormals}`), in all programs of PyTorch
 (`torch.set_flush_denormal`) and, as always, in those of JAX."""
+LIMITS = """\
+The roofline is that of streams, which move each byte once and in order. Transposes touch lines in many pages at a time; softmax
+along an outer axis, batch norm and gradients need numbers two or three times that the caches of a core do not hold; options,
+histograms and codes of 4 bits take longer to compute than to read."""
 EVERY = {**WORKLOADS, **FAMILIES}
 BESIDE = [side for side in SIDES if side != "ours-numpy"]
 
@@ -73,7 +77,7 @@ def peak_flops(threads: int) -> float:
 def page(families: bool) -> tuple[str, str, str]:
     """The name of the page of results, its title, and a note."""
     if families:
-        return "native_families", "Families of programs, the native target beside its peers", SUBNORMALS
+        return "native_families", "Families of programs, the native target beside its peers", f"{SUBNORMALS}\n{LIMITS}"
     return "native", "The native target beside its peers", SUBNORMALS
 
 
