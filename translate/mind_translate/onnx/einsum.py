@@ -90,7 +90,7 @@ def _without_ones(to: OnnxConverter, x: SSAValue, letters: str, widened: set[str
     kept = [i for i, c in enumerate(letters) if shape[i] != 1 or c not in widened]
     if len(kept) == len(letters):
         return x, letters
-    return to.reshape(x, [shape[i] for i in kept]), "".join(letters[i] for i in kept)
+    return to.reshape(x, tuple(shape[i] for i in kept)), "".join(letters[i] for i in kept)
 
 
 def _summed(to: OnnxConverter, x: SSAValue, letters: str, needed: str) -> tuple[SSAValue, str]:
