@@ -4,7 +4,7 @@ The backend `mind` of `torch.compile`: each graph forwards by our program of it,
 Dynamo hands over graphs whose parameters are inputs. Each is exported again, which makes it functional and says what it writes
 to; a program of PTIR computes it. Where gradients are wanted, an `autograd.Function` runs our derivative of that program in two
 parts: the forward part also returns residuals, from which the backward part computes the adjoints. A graph with ops that have no
-form in PTIR is left to torch.
+form in PTIR is left to torch. Results that are views of arguments or of each other are views again (`torch_views`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from mind_runtime.compilation import find_function
 from mind_translate.fx import DTYPE_NAMES, Exported
 
 from .torch_export import exported, read_program, require, shared_array
+from .torch_views import ResultView, restored, shared_results
 
 _OF_TORCH = {ours: theirs for theirs, ours in DTYPE_NAMES.items()}
 
@@ -35,23 +36,31 @@ class GradientFlows(NamedTuple):
     results: tuple[int, ...]
 
 
+class Flows(NamedTuple):
+    """Ends of the gradients of a graph, and its results that are views by their number."""
+
+    gradients: GradientFlows
+    views: dict[int, ResultView]
+
+
 class CompiledGraph:
     """
     A functional graph as a program. Arguments are the graph's; results the user's, after arguments that it writes to are written.
 
-    `flows` says which arguments need a derivative, and which results have one.
+    `flows` says which arguments need a derivative, which results have one, and which are views.
     """
 
-    def __init__(self, found: Exported, flows: GradientFlows, target: str):
+    def __init__(self, found: Exported, flows: Flows, target: str):
         self.exported, self.target = found, target
+        gradients, self.views = flows
         func = find_function(found.module, "main")
         names, results = input_names(func), func.function_type.outputs
         self._constants = list(found.weights.values())
         self._written = [names.index(name) - len(self._constants) for name in found.mutated]
         self._users = len(results) - len(found.mutated)
-        self.differentiable = [i for i in flows.results if read_type(results.data[i]).dtype.is_float]
+        self.differentiable = [i for i in gradients.results if read_type(results.data[i]).dtype.is_float]
         """The numbers of the results that take cotangents."""
-        self.moving = flows.arguments if self.differentiable else ()
+        self.moving = gradients.arguments if self.differentiable else ()
         self.saved: tuple[int, ...] = ()
         """The inputs of the backward part before the cotangents: positions in constants, arguments and results of the program."""
         if self.moving:
@@ -82,6 +91,10 @@ class CompiledGraph:
                 for i, value in zip(self._written, results[self._users :], strict=False):
                     inputs[i + len(self._constants)].copy_(value)
         return tuple(results[: self._users]), [before[i] if i in before else results[i - len(inputs)] for i in self.saved]
+
+    def results(self, *arguments: Any) -> tuple[Any, ...]:
+        """The user's results alone."""
+        return self.run(arguments)[0]
 
     def pull(self, saved: Sequence[Any], cotangents: Sequence[Any], count: int) -> tuple[Any | None, ...]:
         """The adjoint of each of so many arguments, None for those that need none."""
@@ -120,7 +133,16 @@ def compiled(graph: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> C
             raise
         warnings.warn(f"the backend 'mind' leaves a graph to PyTorch: {e}", UserWarning, stacklevel=2)
         return graph.forward
-    return _function(found).apply if found.moving else lambda *arguments: found.run(arguments)[0]
+    return _with_views(_function(found).apply if found.moving else found.results, found.views)
+
+
+def _with_views(run: Callable[..., tuple[Any, ...]], views: Mapping[int, ResultView]) -> Callable[..., tuple[Any, ...]]:
+    """Return a callable whose results are views where PyTorch's are."""
+
+    def results(*arguments: Any) -> tuple[Any, ...]:
+        return restored(views, run(*arguments), arguments)
+
+    return results if views else run
 
 
 OWN_DERIVATIVES = {
@@ -138,28 +160,31 @@ def _check_derivatives(graph: Any) -> None:
         raise error("E7001", f"{' and '.join(named)} torch.export drops; PyTorch itself runs it", option="model")
 
 
-def _flows(graph: Any, inputs: Sequence[Any]) -> GradientFlows:
+def _flows(graph: Any, inputs: Sequence[Any], differentiable: bool) -> Flows:
     """
-    Return where gradients go, which torch says of a run without data: what is detached has none, nor what only that reads.
+    Return where gradients go, and which results are views, which torch says of a run without data.
 
-    E7001 where an argument gets a gradient by being written to: the caller's tensor would not have it.
+    What is detached has no gradient, nor what only that reads. Autograd itself differentiates views. E7001 where an argument gets
+    a gradient by being written to: the caller's tensor would not have it.
     """
     torch = require()
     with torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True) as mode, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        given = [mode.from_tensor(x.detach()).requires_grad_(x.requires_grad) for x in inputs]
+        given = [mode.from_tensor(x.detach()).requires_grad_(differentiable and x.requires_grad) for x in inputs]
         leaves = torch.utils._pytree.tree_leaves(graph(*(x.view_as(x) if x.requires_grad else x for x in given)))
         results = [y for y in leaves if isinstance(y, torch.Tensor)]
-        if any(x.requires_grad and not old.requires_grad for x, old in zip(given, inputs, strict=True)):
+        if differentiable and any(x.requires_grad and not old.requires_grad for x, old in zip(given, inputs, strict=True)):
             raise error("E7001", "an argument that is written to with values that have a gradient", option="model")
-        moved = [i for i, y in enumerate(results) if y.requires_grad]
+        views = shared_results(given, results)
+        moved = [i for i, y in enumerate(results) if y.requires_grad and (i not in views or views[i].holds(i))]
         wanted = [i for i, x in enumerate(given) if x.requires_grad]
         if not moved or not wanted:
-            return GradientFlows((), ())
+            return Flows(GradientFlows((), ()), views)
         ends = [results[i] for i in moved]
         seeds = [torch.ones_like(y) for y in ends]
         found = torch.autograd.grad(ends, [given[i] for i in wanted], seeds, allow_unused=True)
-    return GradientFlows(tuple(i for i, g in zip(wanted, found, strict=True) if g is not None), tuple(moved))
+    arguments = tuple(i for i, g in zip(wanted, found, strict=True) if g is not None)
+    return Flows(GradientFlows(arguments, tuple(moved)), views)
 
 
 def _compiled(graph: Any, inputs: Sequence[Any], target: str) -> CompiledGraph:
@@ -177,7 +202,16 @@ def _compiled(graph: Any, inputs: Sequence[Any], target: str) -> CompiledGraph:
         raise error("E7001", "a tensor that torch.export keeps without its elements, as it does for x.data", option="model")
     if any(x.requires_grad for x in found.weights.values()) or any(inputs[i].is_complex() for i in moving):
         raise error("E7001", "parameters that are not inputs of the graph, or complex ones", option="model")
-    return CompiledGraph(found, _flows(graph, inputs) if moving else GradientFlows((), ()), target)
+    _check_memory(found, inputs)
+    return CompiledGraph(found, _flows(graph, inputs, bool(moving)), target)
+
+
+def _check_memory(found: Exported, inputs: Sequence[Any]) -> None:
+    """E7001 for an argument that is written to and shares memory with another, which would read the old values."""
+    names = input_names(find_function(found.module, "main"))[len(found.weights) :]
+    memories = [x.untyped_storage()._cdata for x in inputs]
+    if any(memories.count(memory) > 1 for name, memory in zip(names, memories, strict=True) if name in found.mutated):
+        raise error("E7001", "an argument that is written to and shares memory with another argument", option="model")
 
 
 def _function(graph: CompiledGraph) -> Any:

@@ -238,3 +238,81 @@ def test_an_unknown_option_is_an_error() -> None:
     with pytest.raises(MindError, match="option fast of the backend") as caught:
         backend(graph, [torch.ones(2)], options={"fast": True})
     assert caught.value.code == "E7001"
+
+
+def _written_through_views(x: Any) -> Any:
+    """Write to a view of the argument, and to views of a transposed product, after a graph break."""
+    row, y = x[0], x.t() * 2
+    column, rest = y.t(), y[1:].detach()
+    torch._dynamo.graph_break()
+    row.add_(1)
+    column.mul_(3)
+    rest[0] = 7
+    return x * 1, y
+
+
+@pytest.mark.parametrize("target", ["numpy", "native"])
+def test_writes_to_views_reach_their_base_after_a_graph_break(target: str) -> None:
+    x = torch.arange(12.0).view(3, 4)
+    given = x.clone()
+    with pytest.warns(UserWarning, match="leaves a graph to PyTorch"):  # the second graph writes to arguments that overlap
+        found = compiled(_written_through_views, target=target)(given)
+    for ours, theirs in zip((*found, given), (*_written_through_views(x), x), strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_arguments_that_overlap_may_be_written_to() -> None:
+    def f(x: Any, y: Any) -> Any:
+        x.mul_(2)
+        y.add_(x * 1)
+        return x + y
+
+    ours, theirs = torch.arange(12.0).view(4, 3), torch.arange(12.0).view(4, 3)
+    with pytest.warns(UserWarning, match="leaves a graph to PyTorch"):
+        found = compiled(f)(ours[:2], ours[1:3])
+    torch.testing.assert_close(found, f(theirs[:2], theirs[1:3]))
+    torch.testing.assert_close(ours, theirs)
+
+
+def test_views_have_the_derivatives_of_their_base() -> None:
+    def f(x: Any) -> Any:
+        y = x.t() * 2
+        return y, y[1:].t(), x[0], (y * 1).detach(), y.detach()
+
+    x = torch.arange(12.0).view(3, 4).requires_grad_()
+    z = x.detach().clone().requires_grad_()
+    for call, given in ((f, x), (compiled(f), z)):
+        y, part, row, *constants = call(given)
+        assert not any(c.requires_grad for c in constants)
+        part.mul_(3)
+        (y.square().sum() + part.sin().sum() + row.exp().sum()).backward()
+    torch.testing.assert_close(z.grad, x.grad)
+
+
+def test_results_that_share_memory_that_none_of_them_holds_are_left_to_torch() -> None:
+    def f(x: Any) -> Any:
+        y = x * 2
+        return y[:2], y[1:]
+
+    with pytest.warns(UserWarning, match="share memory which no result holds"):
+        first, second = compiled(f)(torch.ones(3))
+    first += 1
+    assert second.tolist() == [3, 2]
+
+
+def test_a_written_argument_that_is_returned_is_the_argument() -> None:
+    x = torch.zeros(3)
+    found = compiled(lambda x: x.add_(1))(x)
+    found += 1
+    assert x.tolist() == [2, 2, 2]
+
+
+def test_parts_of_a_split_are_results_of_their_own() -> None:
+    def f(x: Any) -> Any:
+        return (x * 2).chunk(2, -1)
+
+    x = torch.ones(3, 4, requires_grad=True)
+    first, second = compiled(f)(x)
+    (first.sum() + 2 * second.sum()).backward()
+    assert x.grad is not None
+    assert x.grad[0].tolist() == [2, 2, 4, 4]

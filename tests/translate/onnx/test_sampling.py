@@ -141,6 +141,25 @@ def test_a_repeated_letter_takes_the_diagonal(equation: str) -> None:
     agrees(by_runtime, "Einsum", [normal(*(sizes[c] for c in text)) for text in left], equation=equation)
 
 
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("b...d,b...d->b...", [(2, 3, 4), (2, 1, 4)]),
+        ("...,...", [(3, 1), (1, 4)]),
+        ("...ij,...jk->...ik", [(1, 2, 3), (5, 3, 4)]),
+        ("a,a,a->a", [(1,), (3,), (1,)]),
+        ("ii,i->i", [(3, 3), (1,)]),
+        ("i,i->", [(1,), (1,)]),
+    ],
+)
+def test_letters_of_extent_1_broadcast(equation: str, shapes: list[tuple[int, ...]]) -> None:
+    agrees(by_runtime, "Einsum", [normal(*shape) for shape in shapes], equation=equation)
+
+
+def test_a_bias_with_the_factor_0_is_ignored() -> None:
+    agrees(by_runtime, "Gemm", [normal(3, 4), normal(4, 5), np.full(5, np.nan, np.float32)], beta=0.0)
+
+
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4, 4), (2, 2, 1, 1)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_determinants(shape: tuple[int, ...], dtype: Any) -> None:

@@ -21,6 +21,8 @@ def _einsum(to: OnnxConverter, node: Node) -> SSAValue:
     inputs, result = _letters(to, node.word("equation"), xs)
     for i, letters in enumerate(inputs):
         xs[i], inputs[i] = _diagonals(to, xs[i], letters)
+    for i, (x, letters) in enumerate(zip(xs, inputs, strict=True)):
+        xs[i], inputs[i] = _without_ones(to, x, letters, _widened(to, xs, inputs))
     found, have = _summed(to, xs[0], inputs[0], "".join(inputs[1:]) + result)
     for i in range(1, len(xs)):
         later = "".join(inputs[i + 1 :]) + result
@@ -75,6 +77,20 @@ def _diagonals(to: OnnxConverter, x: SSAValue, letters: str) -> tuple[SSAValue, 
             x = to.part(x, len(rest), 0, n * n, n + 1)
             letters = "".join(letters[i] for i in others) + letter
     return x, letters
+
+
+def _widened(to: OnnxConverter, xs: Sequence[SSAValue], inputs: Sequence[str]) -> set[str]:
+    """Return the letters whose extent is not 1 in every operand."""
+    return {c for x, letters in zip(xs, inputs, strict=True) for c, n in zip(letters, to.shape(x), strict=True) if n != 1}
+
+
+def _without_ones(to: OnnxConverter, x: SSAValue, letters: str, widened: set[str]) -> tuple[SSAValue, str]:
+    """Drop the axes of extent 1 that broadcast along those of other operands."""
+    shape = to.shape(x)
+    kept = [i for i, c in enumerate(letters) if shape[i] != 1 or c not in widened]
+    if len(kept) == len(letters):
+        return x, letters
+    return to.reshape(x, tuple(shape[i] for i in kept)), "".join(letters[i] for i in kept)
 
 
 def _summed(to: OnnxConverter, x: SSAValue, letters: str, needed: str) -> tuple[SSAValue, str]:

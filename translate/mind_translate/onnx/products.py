@@ -64,7 +64,7 @@ def gemm(to: OnnxConverter, node: Node) -> SSAValue:
     found = dot(to, x, y, [], [], [0 if node.int("transA") else 1], [1 if node.int("transB") else 0])
     alpha, beta = (_factor(to, found, node.float(name, 1.0)) for name in ("alpha", "beta"))
     found = found if alpha == 1 else to.times(found, to.like(alpha, found))
-    if not node.has(2):
+    if beta == 0 or not node.has(2):  # as in BLAS, 0 drops the bias, so that its NaNs do not reach the result
         return found
     bias = node.x(2)
     return to.plus(found, bias if beta == 1 else to.times(bias, to.like(beta, bias)))
