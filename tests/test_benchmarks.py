@@ -145,9 +145,9 @@ def test_memory_is_measured_beside_peers(load: Any, tmp_path: Path) -> None:
     text = (tmp_path / "memory.md").read_text(encoding="utf-8")
     assert "failed" not in text
     programs, processes = (part.splitlines() for part in text.split("\n## ")[1:])
-    for lines, least in ((programs, 7.5), (processes, 30.0)):
+    for lines, least in ((programs, 4.0), (processes, 30.0)):
         ours, theirs, _, ratio = next(row for row in lines if row.startswith("| 256 rows")).split(" | ")[1:]
-        assert float(ours) >= least, "4 MiB of input, as much of results, but for pages that were free before"
+        assert float(ours) >= least, "4 MiB of results at least; for the input, as large, there may be free pages"
         assert float(theirs) >= least
         assert float(ratio.partition(" ")[0]) == pytest.approx(float(theirs) / float(ours), abs=0.02)
         assert next(row for row in lines if row.startswith("| LSTM")).endswith(" |  |  |  |"), "NumPy has no LSTM"
