@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import os
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -43,12 +45,26 @@ def version() -> str:
     return f"{import_module('llvmlite').__version__} {llvm().llvm_version_info}"
 
 
+def begin(work: Callable[[], Any], name: str) -> None:
+    """
+    Run `work` in a thread.
+
+    The process is not forked meanwhile: the fork would lack the thread, and have the locks that it held.
+    """
+    thread = Thread(target=work, name=name)
+    thread.start()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=thread.join)
+
+
 @cache
 def _open(path: Path) -> None:
     """Open a library in a thread, outside of Python's lock; one that is not there is left to llvmlite."""
+    if os.name != "posix":
+        return
     system = ctypes.CDLL(None)
     system.dlopen.argtypes, system.dlopen.restype = [ctypes.c_char_p, ctypes.c_int], ctypes.c_void_p
-    Thread(target=system.dlopen, args=(bytes(path), _NOW), name="mind-native-library").start()
+    begin(lambda: system.dlopen(bytes(path), _NOW), "mind-native-library")
 
 
 def _missing() -> Exception:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cache
-from threading import Thread
 
+from .llvm import begin
 from .pool import pool
 from .support import support
 
@@ -17,7 +17,7 @@ def start() -> None:
 
     LLVM works outside of Python's lock. Python waits for the thread when it ends, so that LLVM is whole as long as it works.
     """
-    Thread(target=_generate, name="mind-native-startup").start()
+    begin(_generate, "mind-native-startup")
 
 
 def _generate() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from textwrap import dedent
@@ -75,3 +76,23 @@ def test_what_cannot_be_generated_in_the_thread_is_an_error_of_the_program() -> 
         """
     )
     assert printed.strip() == "E7001"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_fork_waits_for_the_threads() -> None:
+    printed = run(
+        """
+        import signal
+        import mind_runtime.native as n
+        from mind_runtime.native.startup import start
+        from mind_runtime.native.support import support
+        n.require()
+        start()
+        child = os.fork()
+        if not child:
+            signal.alarm(60)  # ends a fork that waits for a lock of a thread that it lacks
+            os._exit(n.pool.pool() is None or support() is None)
+        print(os.waitpid(child, 0)[1])
+        """
+    )
+    assert printed.strip() == "0"
