@@ -21,8 +21,9 @@ def _einsum(to: OnnxConverter, node: Node) -> SSAValue:
     inputs, result = _letters(to, node.word("equation"), xs)
     for i, letters in enumerate(inputs):
         xs[i], inputs[i] = _diagonals(to, xs[i], letters)
+    widened = _widened(to, xs, inputs)
     for i, (x, letters) in enumerate(zip(xs, inputs, strict=True)):
-        xs[i], inputs[i] = _without_ones(to, x, letters, _widened(to, xs, inputs))
+        xs[i], inputs[i] = _without_ones(to, x, letters, widened)
     found, have = _summed(to, xs[0], inputs[0], "".join(inputs[1:]) + result)
     for i in range(1, len(xs)):
         later = "".join(inputs[i + 1 :]) + result
@@ -80,7 +81,7 @@ def _diagonals(to: OnnxConverter, x: SSAValue, letters: str) -> tuple[SSAValue, 
 
 
 def _widened(to: OnnxConverter, xs: Sequence[SSAValue], inputs: Sequence[str]) -> set[str]:
-    """Return the letters whose extent is not 1 in every operand."""
+    """Return the letters whose extent is not 1 in some operand."""
     return {c for x, letters in zip(xs, inputs, strict=True) for c, n in zip(letters, to.shape(x), strict=True) if n != 1}
 
 
